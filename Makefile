@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# A thin front: the work is in scripts/, CMakePresets.json and packages.txt. `make help` lists the targets.
+#   PYTHON=/usr/bin/python3.11   the interpreter that .venv is made from
+#   JOBS=2                       parallel compile and test jobs (default: the number of cores)
+PYTHON ?=
+JOBS ?= $(shell nproc)
+export PYTHON JOBS
+.DEFAULT_GOAL := help
+.PHONY: help demo build test test-full lint format asan tsan bench clean
+
+# $(call compile,PRESET): quiet where all is well.
+compile = cmake --preset $(1) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+demo:  ## set up, build and run the demo: byway-demo.png, byway-demo.json
+	@scripts/setup.sh demo
+	@$(call compile,demo)
+	@cmake --install build/demo >build/demo/install.log
+	.venv/bin/byway demo
+
+build:  ## set up and build the dev preset; install the command in .venv/bin
+	@scripts/setup.sh test
+	@$(call compile,dev)
+	@cmake --install build/dev >build/dev/install.log
+
+test: build  ## all tests but the long ones (CTest, then pytest)
+	@.venv/bin/python scripts/run_tests.py
+
+test-full: build  ## every test
+	@.venv/bin/python scripts/run_tests.py --full
+
+lint:  ## clang-format, clang-tidy on what changed, ruff
+	@scripts/setup.sh lint
+	@$(call compile,dev)
+	@scripts/lint.sh
+
+format:  ## rewrite all sources in the project's format
+	@scripts/setup.sh lint
+	@scripts/lint.sh --fix
+
+asan tsan:  ## the C++ tests under a sanitizer
+	@scripts/setup.sh test
+	@$(call compile,$@)
+	@scripts/sanitized.sh $@
+
+bench:  ## build and run the benchmarks (release)
+	@scripts/setup.sh test
+	@$(call compile,release)
+	@set -e; for program in build/release/bench/*_bench; do echo "== $$program"; "$$program"; done
+
+clean:  ## remove what was built; .venv stays
+	rm -rf build

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a construction is to the planner: a list of candidates for a cell, each with its value known
+// before it is built. Adding one is one file and one line in constructions().
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "byway/planner/routes.h"
+#include "byway/planner/topology.h"
+
+namespace byway {
+
+// A call, reduced to what the choice of a schedule may depend on.
+struct Cell {
+  Collective collective = Collective::AllReduce;
+  int ranks = 0;
+  std::vector<Group> groups;           // of at least two members each; smaller ones are local
+  std::vector<double> blockBytes;      // per block of makeShape(collective, ranks, groups)
+  double partialWeight = 1;            // accumulator bytes / element bytes
+  const Topology* topology = nullptr;
+
+  // Regular: uniform mesh, groups of one size, blocks of one size. A = groups[0].size().
+  bool regular() const;
+  bool single() const { return groups.size() == 1; }
+  bool coversAllRanks() const;
+  std::vector<int> helpersOf(int group) const;  // ranks outside the group, ascending
+};
+
+struct Candidate {
+  std::string name;      // "S3 K=24"
+  bool direct = false;
+  int stages = 0;        // K
+  // Value: time on links of rate 1 in units of one block (of the largest), as the construction's
+  // formula gives it, exact for regular cells.
+  double value = 0;
+  int hops = 1;          // longest chain of transfers that one byte passes
+  int messagesPerRank = 0;  // largest number of messages that a rank sends
+  std::function<Schedule()> build;
+};
+
+struct Construction {
+  const char* id;        // "S3"
+  const char* covers;    // one line for `byway plan --constructions`
+  std::vector<Candidate> (*candidates)(const Cell& cell);
+};
+
+// All of them, direct ones first.
+std::span<const Construction> constructions();
+
+}  // namespace byway

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a call to a verified schedule, with the reasons.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "byway/base/clock.h"
+#include "byway/planner/construction.h"
+#include "byway/schedule/verify.h"
+
+namespace byway {
+
+struct PlanRequest {
+  Collective collective = Collective::AllReduce;
+  int ranks = 0;
+  std::vector<Group> groups;
+  std::vector<std::uint64_t> blockBytes;  // per block of makeShape(...), in buffer bytes
+  double partialWeight = 1;               // accumulator bytes / element bytes
+  std::string force;                      // "": choose; "direct"; or the name of a candidate
+};
+
+struct ConsideredCandidate {
+  std::string name;
+  bool direct = false;
+  double value = 0;       // as the construction's formula gives it
+  Seconds estimate = 0;   // by formula; ranks the candidates
+  Seconds predicted = -1;  // by predict(), where it was built; -1: it was not
+};
+
+struct Plan {
+  std::shared_ptr<const VerifiedSchedule> chosen;
+  std::shared_ptr<const VerifiedSchedule> direct;  // the best direct one; may be the same object
+  Seconds predicted = 0, directPredicted = 0;
+  std::vector<ConsideredCandidate> considered;
+  bool relayed() const { return chosen->hash() != direct->hash(); }
+};
+
+// Relay is taken only when predict() says that it beats direct by kRelayMargin; ties go to fewer
+// messages. Deterministic: ranks that ask the same get the same. Throws Error{InvalidArgument} for
+// groups that overlap, ranks out of range, or members that no link joins.
+inline constexpr double kRelayMargin = 0.02;
+Plan plan(const PlanRequest& request, const Topology& topology);
+
+}  // namespace byway

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cost model: how long a schedule takes on a topology, by following its messages through links
+// that serve one message at a time in the order in which they were matched.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "byway/base/clock.h"
+#include "byway/planner/topology.h"
+#include "byway/schedule/verify.h"
+
+namespace byway {
+
+// Seconds until the last rank has finished. blockBytes: bytes of each block (as floating point:
+// rounding to elements is not modelled). Port and bus limits enter as lower bounds. A transfer over
+// a missing link gives infinity.
+Seconds predict(const Schedule& schedule, const DependenceGraph& graph, const Topology& topology,
+                std::span<const double> blockBytes, double partialWeight);
+
+}  // namespace byway

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Proof that a schedule is the collective it claims to be. The rules V1 to V10 are stated in
+// docs/schedules.md; their ids stand at the checks and in the tests' names.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "byway/schedule/dependences.h"
+#include "byway/schedule/schedule.h"
+
+namespace byway {
+
+struct Violation {
+  int rule = 0;  // 3 for V3
+  std::string what;
+};
+
+// The first violations found (at most 16), none for a right schedule. The second form checks a
+// graph that is given (V7) instead of the one that dependencesOf makes.
+std::vector<Violation> violations(const Schedule& schedule);
+std::vector<Violation> violations(const Schedule& schedule, const DependenceGraph& graph);
+
+// One operation of one rank's part.
+enum class LocalKind : std::uint8_t { Send, Recv, Reduce, Copy };
+struct LocalOp {
+  LocalKind kind;
+  std::uint32_t index;        // of the transfer or step in the schedule
+  std::uint32_t waitsFor;     // number of operations that must be over first
+  std::uint32_t firstNext, nextCount;  // those that wait for this one: LocalProgram::next
+};
+struct LocalProgram {
+  int rank = 0;
+  std::vector<LocalOp> ops;  // in schedule order
+  std::vector<std::uint32_t> next;  // indices of ops
+  // Every stage access of the rank, once per piece: what a slot must be able to hold.
+  struct SlotUse {
+    std::uint32_t slot, block, share;
+    Width width;
+  };
+  std::vector<SlotUse> slotUses;
+  std::uint32_t slots = 0;
+};
+
+// Made by verify() alone; immutable and shared.
+class VerifiedSchedule {
+ public:
+  const Schedule& schedule() const { return schedule_; }
+  const DependenceGraph& graph() const { return graph_; }
+  std::uint64_t hash() const { return hash_; }
+  // Computed once per rank, on first use; thread-safe.
+  const LocalProgram& local(int rank) const;
+  ~VerifiedSchedule();
+
+ private:
+  friend std::shared_ptr<const VerifiedSchedule> verify(Schedule schedule);
+  VerifiedSchedule(Schedule schedule, DependenceGraph graph);
+  Schedule schedule_;
+  DependenceGraph graph_;
+  std::uint64_t hash_ = 0;
+  struct Locals;
+  std::unique_ptr<Locals> locals_;
+};
+
+// Throws Error{InvalidArgument} that lists the violations.
+std::shared_ptr<const VerifiedSchedule> verify(Schedule schedule);
+
+}  // namespace byway
