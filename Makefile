@@ -12,7 +12,7 @@ export PYTHON JOBS
 compile = cmake --preset $(1) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z -]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 demo:  ## set up, build and run the demo: byway-demo.png, byway-demo.json
 	@scripts/setup.sh demo

@@ -44,10 +44,10 @@ function(byway_module name)
     target_link_libraries(${name}_test PRIVATE byway_${name} byway_warnings GTest::gmock GTest::gtest_main
                           ${ARG_TEST_LIBS})
     set(discover ${name}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
-    gtest_discover_tests(${discover} TEST_FILTER "-Timed*:Full*" PROPERTIES TIMEOUT 300)
-    gtest_discover_tests(${discover} TEST_FILTER "Timed*"
+    gtest_discover_tests(${discover} TEST_FILTER "-Timed*:*/Timed*:Full*:*/Full*" PROPERTIES TIMEOUT 300)
+    gtest_discover_tests(${discover} TEST_FILTER "Timed*:*/Timed*"
                          PROPERTIES TIMEOUT 300 RUN_SERIAL TRUE LABELS timed)
-    gtest_discover_tests(${discover} TEST_FILTER "Full*"
+    gtest_discover_tests(${discover} TEST_FILTER "Full*:*/Full*"
                          PROPERTIES TIMEOUT 3600 RUN_SERIAL TRUE LABELS full)
   endif()
 endfunction()

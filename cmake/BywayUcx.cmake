@@ -59,7 +59,8 @@ function(byway_find_ucx)
     message(STATUS "UCX ${version}: ${library_dir}")
     return()
   endforeach()
-  message(FATAL_ERROR "UCX ${minimum} or later (headers, libucp, libucs) not found in: ${roots}\n"
+  list(JOIN roots ", " looked)
+  message(FATAL_ERROR "UCX ${minimum} or later (headers, libucp, libucs) not found; looked in: ${looked}.\n"
           "Run scripts/setup.sh demo, which puts the libucx wheel into .venv; or install the system's "
           "libucx-dev; or pass -DBYWAY_UCX_ROOT=<prefix>.")
 endfunction()

@@ -39,8 +39,9 @@ tidy() {
     echo "clang-tidy: ${#changed[@]} files changed, looking at the first $limit (TIDY_LIMIT)"
     changed=("${changed[@]:0:limit}")
   fi
-  if ((${#changed[@]} == 0)); then return; fi
-  printf '%s\0' "${changed[@]}" | xargs -0 -n 1 -P "${JOBS:-1}" clang-tidy -p build/dev --quiet
+  if ((${#changed[@]} == 0)); then echo "no C++ source changed"; return; fi
+  printf '%s\0' "${changed[@]}" | xargs -0 -n 1 -P "${JOBS:-1}" clang-tidy -p build/dev --quiet \
+    2> >(grep -v ' warnings\? generated' >&2) # those of system headers, suppressed
 }
 
 failed=()
@@ -50,8 +51,8 @@ check() { # name, command...
 }
 check clang-format clang-format --dry-run -Werror "${sources[@]}"
 check clang-tidy tidy
-check "ruff check" "$ruff" check --quiet "${python_sources[@]}"
-check "ruff format" "$ruff" format --check --quiet "${python_sources[@]}"
+check "ruff check" "$ruff" check --quiet --output-format=concise "${python_sources[@]}"
+check "ruff format" "$ruff" format --check --quiet --output-format=concise "${python_sources[@]}"
 if ((${#failed[@]})); then
   printf 'lint failed: %s\n' "${failed[@]}" >&2
   exit 1

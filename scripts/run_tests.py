@@ -10,6 +10,7 @@ import collections
 import dataclasses
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -24,8 +25,14 @@ class Counts:
     skipped: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
 
+def skip_reason(case: ElementTree.Element, skip: ElementTree.Element) -> str:
+    """CTest knows only that a googletest case was skipped; the reason stands in its output."""
+    said = re.search(r": Skipped\n(.+)", case.findtext("system-out") or "")
+    return said[1] if said else skip.get("message") or "no reason given"
+
+
 def read_report(report: pathlib.Path, status: int) -> Counts:
-    """Counts of a JUnit file; a runner that failed without saying which test counts as one failure."""
+    """Counts of a JUnit file; a runner that fails without naming a test counts as one failure."""
     counts = Counts()
     if report.exists():
         for case in ElementTree.parse(report).iter("testcase"):
@@ -33,7 +40,7 @@ def read_report(report: pathlib.Path, status: int) -> Counts:
             if case.find("failure") is not None or case.find("error") is not None:
                 counts.failed += 1
             elif skip is not None:
-                counts.skipped[skip.get("message") or "no reason given"] += 1
+                counts.skipped[skip_reason(case, skip)] += 1
             else:
                 counts.passed += 1
     if status != 0 and counts.failed == 0:
@@ -44,7 +51,8 @@ def read_report(report: pathlib.Path, status: int) -> Counts:
 def run(name: str, command: list[str], report: pathlib.Path) -> Counts:
     report.unlink(missing_ok=True)
     print(f"== {name}", flush=True)
-    status = subprocess.run(command, cwd=ROOT, env=os.environ | {"BYWAY_BUILD_DIR": str(ROOT / "build/dev")}).returncode
+    environment = os.environ | {"BYWAY_BUILD_DIR": str(ROOT / "build/dev")}
+    status = subprocess.run(command, cwd=ROOT, env=environment).returncode
     counts = read_report(report, status)
     if counts.passed + counts.failed == 0:
         print(f"{name}: no test ran", file=sys.stderr)
@@ -53,22 +61,28 @@ def run(name: str, command: list[str], report: pathlib.Path) -> Counts:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--full", action="store_true", help="also the long tests")
     full = parser.parse_args().full
 
     build = ROOT / "build"
     jobs = os.environ.get("JOBS") or str(os.cpu_count())
-    ctest = ["ctest", "--preset", "full" if full else "dev", "-j", jobs, "--output-junit"]
+    ctest = ["ctest", "--preset", "full" if full else "dev", "-j", jobs]
     pytest = [sys.executable, "-m", "pytest", "-q", "tests", *([] if full else ["-m", "not full"])]
-    results = {
-        "CTest": run("CTest", [*ctest, str(build / "ctest.xml")], build / "ctest.xml"),
-        "pytest": run("pytest", [*pytest, f"--junitxml={build / 'pytest.xml'}"], build / "pytest.xml"),
-    }
+    results = {}
+    for name, command, option in (
+        ("CTest", ctest, "--output-junit"),
+        ("pytest", pytest, "--junitxml"),
+    ):
+        report = build / f"{name.lower()}.xml"
+        results[name] = run(name, [*command, option, str(report)], report)
 
     print("== summary")
     for name, counts in results.items():
-        print(f"{name}: {counts.passed} passed, {counts.failed} failed, {counts.skipped.total()} skipped")
+        skipped = counts.skipped.total()
+        print(f"{name}: {counts.passed} passed, {counts.failed} failed, {skipped} skipped")
         for reason, number in sorted(counts.skipped.items()):
             print(f"  skipped {number}: {reason}")
     passed = sum(counts.passed for counts in results.values())

@@ -55,13 +55,14 @@ install_packages() {
 python_identity() { "$1" -c 'import sys; print(sys.version, sys.base_prefix)'; }
 
 make_venv() {
-  local python=${PYTHON:-}
+  local python=${PYTHON:-python3}
+  command -v "$python" >/dev/null || die "no interpreter '$python'; name one with PYTHON=..."
   if [[ -x .venv/bin/python ]] && .venv/bin/python -c '' 2>/dev/null; then
-    if [[ -z "$python" || "$(python_identity "$python")" == "$(python_identity .venv/bin/python)" ]]; then return; fi
+    if [[ -z "${PYTHON:-}" || "$(python_identity "$python")" == "$(python_identity .venv/bin/python)" ]]; then
+      return
+    fi
     say "making .venv anew for $python"
   fi
-  python=${python:-python3}
-  command -v "$python" >/dev/null || die "no interpreter '$python'; name one with PYTHON=..."
   "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
     || die "$("$python" --version) is too old: Byway needs 3.10 or later; name one with PYTHON=..."
   "$python" -c 'import venv, ensurepip' 2>/dev/null \

@@ -2,8 +2,8 @@
 // Reductions of k inputs in one pass, with the numeric rules of docs/reductions.md.
 #pragma once
 
-#include <cstddef>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -28,8 +28,8 @@ struct ReduceSpec {
 // `to` may be the same address as one or more inputs of the same width (element by element, the
 // result is as if all inputs were read first); it must not overlap an input in any other way.
 // A single input is converted (bool becomes 0 or 1, raw PremulSum is multiplied, Avg divides).
-// dtype and op must be a supported pair (whyUnsupported is null); addresses need only the natural
-// alignment of one byte. Never throws.
+// dtype and op must be a supported pair (whyUnsupported is null), with at least one input and a
+// divisor of at least 1; addresses may have any alignment. Never throws.
 void reduce(const ReduceSpec& spec, void* to, std::span<const ReduceInput> inputs,
             std::size_t count);
 

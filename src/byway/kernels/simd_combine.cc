@@ -96,8 +96,7 @@ struct SmallFloatOrderLanes {
     if constexpr (Format::kKind == FloatKind::Fnuz) {
       return hn::Eq(v, constant(d, Format::kNaN));
     } else {
-      return hn::Gt(hn::And(v, constant(d, Format::kMagnitude)),
-                    constant(d, Format::kMaxOrdered));
+      return hn::Gt(hn::And(v, constant(d, Format::kMagnitude)), constant(d, Format::kMaxOrdered));
     }
   }
 };

@@ -45,8 +45,8 @@ struct WidenFloat16 {
     const auto isSpecial = hn::Gt(signedMagnitude, hn::Set(di, 0x7bff));
     const auto isSubnormal = hn::Lt(signedMagnitude, hn::Set(di, 0x0400));
     const auto large = hn::IfThenElse(hn::RebindMask(d, isSpecial), special, normal);
-    return hn::Or(sign, hn::IfThenElse(hn::RebindMask(d, isSubnormal), hn::BitCast(d, subnormal),
-                                       large));
+    return hn::Or(sign,
+                  hn::IfThenElse(hn::RebindMask(d, isSubnormal), hn::BitCast(d, subnormal), large));
   }
 };
 
@@ -89,13 +89,13 @@ struct NarrowFloat16 {
     const Signed32 di;
     const Float32Lanes df;
     const auto magnitude = hn::And(bits, hn::Set(d, 0x7fffffffu));
-    const auto normal =
-        hn::Min(hn::Sub(roundingShiftLanes<13>(magnitude), hn::Set(d, std::uint32_t{127 - 15} << 10)),
-                hn::Set(d, Float16Format::kInfinity));
+    const auto normal = hn::Min(
+        hn::Sub(roundingShiftLanes<13>(magnitude), hn::Set(d, std::uint32_t{127 - 15} << 10)),
+        hn::Set(d, Float16Format::kInfinity));
     // The last place of 0.5 is the smallest float16, so this addition rounds where float16 does.
     const auto half = hn::Set(df, 0.5f);
-    const auto subnormal = hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(df, magnitude), half)),
-                                   hn::BitCast(d, half));
+    const auto subnormal =
+        hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(df, magnitude), half)), hn::BitCast(d, half));
     const auto isSmall =
         hn::Lt(hn::BitCast(di, magnitude), hn::Set(di, std::int32_t{127 - 14} << 23));
     const auto result = hn::IfThenElse(hn::RebindMask(d, isSmall), subnormal, normal);
@@ -122,8 +122,9 @@ struct CanonicalNaN {
   static auto nan() {
     using Bits = hwy::MakeUnsigned<hn::TFromD<D>>;
     const hn::RebindToUnsigned<D> d;
-    return hn::BitCast(D(), hn::Set(d, static_cast<Bits>(sizeof(Bits) == 4 ? std::uint64_t{kFloat32NaN}
-                                                                : 0x7ff8000000000000u)));
+    return hn::BitCast(D(),
+                       hn::Set(d, static_cast<Bits>(sizeof(Bits) == 4 ? std::uint64_t{kFloat32NaN}
+                                                                      : 0x7ff8000000000000u)));
   }
 };
 

@@ -66,8 +66,8 @@ TileKernels tileKernels(DType dtype, ReduceOp op) {
   kernels.storeAccumulator = simdCanonicalNaN(accumulator);
   kernels.storeElement = kernels.storeAccumulator;
   if (accumulator != dtype) {
-    kernels.loadElement = firstOf(simdWiden(dtype), genericWiden(dtype, accumulator));
-    kernels.storeElement = firstOf(simdNarrow(dtype), genericNarrow(dtype, accumulator));
+    kernels.loadElement = firstOf(simdWiden(dtype), genericWiden(dtype));
+    kernels.storeElement = firstOf(simdNarrow(dtype), genericNarrow(dtype));
   }
   if (op == ReduceOp::PremulSum) {
     kernels.scale = firstOf(simdScale(accumulator), genericScale(accumulator));

@@ -34,16 +34,16 @@ TileKernels tileKernels(DType dtype, ReduceOp op);
 
 // Highway forms; null where the type has none and the generic form serves.
 Combine simdCombine(DType accumulator, ReduceOp op);
-Convert simdWiden(DType dtype);             // float16, bfloat16 -> float32
-Convert simdNarrow(DType dtype);            // float32 -> float16, bfloat16
+Convert simdWiden(DType dtype);               // float16, bfloat16 -> float32
+Convert simdNarrow(DType dtype);              // float32 -> float16, bfloat16
 Convert simdCanonicalNaN(DType accumulator);  // float32, float64 and their complex pairs
-Scale simdScale(DType accumulator);         // float32, float64
-Divide simdDivide(DType accumulator);       // as simdCanonicalNaN
+Scale simdScale(DType accumulator);           // float32, float64
+Divide simdDivide(DType accumulator);         // as simdCanonicalNaN
 
 // Plain loops for the rest.
 Combine genericCombine(DType accumulator, ReduceOp op);
-Convert genericWiden(DType dtype, DType accumulator);
-Convert genericNarrow(DType dtype, DType accumulator);
+Convert genericWiden(DType dtype);
+Convert genericNarrow(DType dtype);
 Convert genericBool();
 Scale genericScale(DType accumulator);
 Divide genericDivide(DType accumulator);

@@ -17,15 +17,18 @@ namespace byway {
 struct Cell {
   Collective collective = Collective::AllReduce;
   int ranks = 0;
-  std::vector<Group> groups;           // of at least two members each; smaller ones are local
+  // All groups of the call in its order, so that blocks are numbered as in the schedule's shape.
+  // Groups of one member are local: constructions look at live() alone, emit() does the rest.
+  std::vector<Group> groups;
   std::vector<double> blockBytes;      // per block of makeShape(collective, ranks, groups)
   double partialWeight = 1;            // accumulator bytes / element bytes
   const Topology* topology = nullptr;
 
-  // Regular: uniform mesh, groups of one size, blocks of one size. A = groups[0].size().
+  std::vector<int> live() const;  // indices of the groups of at least two members
+  // Regular, of the live groups: uniform mesh, groups of one size, blocks of one size.
   bool regular() const;
-  bool single() const { return groups.size() == 1; }
-  bool coversAllRanks() const;
+  bool single() const { return live().size() == 1; }
+  bool coversAllRanks() const;         // the live groups do
   std::vector<int> helpersOf(int group) const;  // ranks outside the group, ascending
 };
 

@@ -57,7 +57,7 @@ class Transport final : private WireSink {
   // Fire and forget, unmatched, at most kControlBytes; order with data messages is not kept.
   void control(PeerId peer, std::span<const std::byte> payload);
 
-  // Calls fn(key, stamp) for every unmatched message of this call.
+  // Calls fn(key, stamp) for every unmatched message of this call; fn must not call the transport.
   void forEachUnexpected(std::uint64_t communicator, std::uint64_t sequence,
                          const std::function<void(const MatchKey&, const Stamp&)>& fn) const;
   // Ends all transfers of a communicator with Cancelled, drops its unexpected messages (their

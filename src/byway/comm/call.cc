@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/comm/call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "byway/base/hash.h"
+
+namespace byway {
+namespace {
+
+[[noreturn]] void invalid(const std::string& what) { throw Error(ErrorCode::InvalidArgument, what); }
+
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 56;
+
+void checkTypes(const Call& call) {
+  if (!reduces(call.collective)) return;
+  if (const char* why = whyUnsupported(call.dtype, call.reduction.op)) {
+    invalid(fmt::format("{} of {} by {}: {}", toString(call.collective), toString(call.dtype),
+                        toString(call.reduction.op), why));
+  }
+}
+
+std::vector<Group> checkedGroups(const Call& call, int ranks) {
+  std::vector<Group> groups;
+  std::vector<int> groupOf(static_cast<std::size_t>(ranks), -1);
+  for (std::size_t g = 0; g < call.groups.size(); ++g) {
+    const CallGroup& group = call.groups[g];
+    if (group.ranks.empty()) invalid(fmt::format("group {} has no ranks", g));
+    for (const int rank : group.ranks) {
+      if (rank < 0 || rank >= ranks) {
+        invalid(fmt::format("group {} names rank {} of a communicator of {}", g, rank, ranks));
+      }
+      if (std::exchange(groupOf[static_cast<std::size_t>(rank)], static_cast<int>(g)) >= 0) {
+        invalid(fmt::format("rank {} is in more than one place of the groups", rank));
+      }
+    }
+    const int size = static_cast<int>(group.ranks.size());
+    if (group.root < 0 || group.root >= size) {
+      invalid(fmt::format("group {} has root {}; roots are positions in the group, 0 to {}", g,
+                          group.root, size - 1));
+    }
+    groups.push_back({group.ranks, hasRoot(call.collective) ? group.root : 0});
+  }
+  return groups;
+}
+
+std::vector<std::uint64_t> blockCountsOf(const Call& call) {
+  std::vector<std::uint64_t> counts;
+  for (std::size_t g = 0; g < call.groups.size(); ++g) {
+    const CallGroup& group = call.groups[g];
+    const auto blocks = static_cast<std::size_t>(
+        blocksPerGroup(call.collective, static_cast<int>(group.ranks.size())));
+    if (!group.counts.empty() && group.counts.size() != blocks) {
+      invalid(fmt::format("group {} has {} counts for its {} blocks", g, group.counts.size(), blocks));
+    }
+    for (std::size_t b = 0; b < blocks; ++b) {
+      counts.push_back(group.counts.empty() ? group.count : group.counts[b]);
+      if (counts.back() > kMostElements) {
+        invalid(fmt::format("group {} has a count of {} elements; at most {} are possible", g,
+                            counts.back(), kMostElements));
+      }
+    }
+  }
+  return counts;
+}
+
+std::shared_ptr<const Plan> cachedPlan(CommunicatorState& state, const Call& call,
+                                       const std::vector<Group>& groups,
+                                       const std::vector<std::uint64_t>& counts) {
+  const DType accumulator =
+      reduces(call.collective) ? accumulatorOf(call.dtype, call.reduction.op) : call.dtype;
+  return state.plans.get(call.collective, groups, counts, sizeOf(call.dtype), sizeOf(accumulator));
+}
+
+// Regions as lists without adjacent parts, so that equal memory is an equal list.
+std::vector<Buffer> normalized(const std::vector<Buffer>& parts) {
+  std::vector<Buffer> out;
+  for (const Buffer& part : parts) {
+    if (part.bytes == 0) continue;
+    if (!out.empty() && static_cast<std::byte*>(out.back().address) + out.back().bytes == part.address) {
+      out.back().bytes += part.bytes;
+    } else {
+      out.push_back(part);
+    }
+  }
+  return out;
+}
+
+bool sameMemory(const Segments& outer, std::uint64_t offset, const Segments& inner) {
+  std::vector<Buffer> part;
+  outer.resolve(offset, inner.bytes(), part);
+  const auto a = normalized(part);
+  const auto b = normalized({inner.parts().begin(), inner.parts().end()});
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Buffer& x, const Buffer& y) {
+    return x.address == y.address && x.bytes == y.bytes;
+  });
+}
+
+void checkPartSizes(const char* name, const Region& region, std::size_t elementBytes) {
+  for (const Buffer& part : region.parts()) {
+    if (part.bytes % elementBytes != 0) {
+      invalid(fmt::format("{} has a part of {} bytes, which is no multiple of the element's {}", name,
+                          part.bytes, elementBytes));
+    }
+    if (part.address == nullptr && part.bytes > 0 && part.kind != MemoryKind::Phantom) {
+      invalid(fmt::format("{} has a part of {} bytes at a null address", name, part.bytes));
+    }
+  }
+}
+
+void checkOutputParts(const Segments& output) {
+  std::vector<Buffer> parts(output.parts().begin(), output.parts().end());
+  if (parts.size() < 2 || parts[0].kind == MemoryKind::Phantom) return;
+  std::sort(parts.begin(), parts.end(),
+            [](const Buffer& a, const Buffer& b) { return a.address < b.address; });
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (static_cast<std::byte*>(parts[i - 1].address) + parts[i - 1].bytes > parts[i].address) {
+      invalid("parts of the output overlap each other");
+    }
+  }
+}
+
+struct Layout {
+  std::uint64_t inputBytes = 0, outputBytes = 0;
+  std::uint64_t ownInInput = 0, ownInOutput = 0;  // offset of the block that both hold
+};
+
+Layout layoutOf(const Shape& shape, int rank, const std::vector<std::uint64_t>& counts,
+                std::size_t elementBytes) {
+  Layout layout;
+  const auto inputs = inputBlocks(shape, rank);
+  const auto outputs = outputBlocks(shape, rank);
+  const auto offsetOf = [&](const std::vector<int>& blocks, int until, std::uint64_t& sum) {
+    std::uint64_t offset = 0;
+    for (const int b : blocks) {
+      if (b == until) offset = sum;
+      sum += counts[static_cast<std::size_t>(b)] * elementBytes;
+    }
+    return offset;
+  };
+  const auto& smaller = inputs.size() < outputs.size() ? inputs : outputs;
+  const int own = smaller.size() == 1 ? smaller[0] : -1;
+  layout.ownInInput = offsetOf(inputs, own, layout.inputBytes);
+  layout.ownInOutput = offsetOf(outputs, own, layout.outputBytes);
+  return layout;
+}
+
+void checkBytes(const char* name, const Call& call, std::uint64_t have, std::uint64_t need) {
+  if (have == need) return;
+  invalid(fmt::format("{} of {} has {} bytes, but the counts ask for {}", name,
+                      toString(call.collective), have, need));
+}
+
+void checkAliasing(const Call& call, const Layout& layout, const Segments& input,
+                   const Segments& output) {
+  checkOutputParts(output);
+  if (!input.overlaps(output)) return;
+  if (call.collective == Collective::AllToAll) {
+    invalid("all-to-all cannot work in place: input and output overlap");
+  }
+  const bool inOutput = output.bytes() >= input.bytes();
+  const bool exact = inOutput ? sameMemory(output, layout.ownInOutput, input)
+                              : sameMemory(input, layout.ownInInput, output);
+  if (!exact) {
+    invalid(fmt::format("input and output of {} overlap other than in place; in place is {}",
+                        toString(call.collective),
+                        input.bytes() == output.bytes() ? "the same memory"
+                                                        : "the rank's own block within the larger"));
+  }
+}
+
+Fingerprint fingerprintOf(const Call& call, const std::vector<Group>& groups,
+                          const std::vector<std::uint64_t>& counts, std::uint64_t planHash) {
+  Fingerprint f;
+  f.collective = call.collective;
+  f.dtype = call.dtype;
+  f.barrier = call.barrier;
+  f.planHash = planHash;
+  if (reduces(call.collective)) {
+    f.op = call.reduction.op;
+    if (f.op == ReduceOp::PremulSum) {
+      f.factorHash = hashMix(std::bit_cast<std::uint64_t>(call.reduction.factor.real()),
+                             std::bit_cast<std::uint64_t>(call.reduction.factor.imag()));
+    }
+  }
+  if (hasRoot(call.collective) && groups.size() == 1) {
+    f.root = groups[0].ranks[static_cast<std::size_t>(groups[0].root)];
+  }
+  for (const std::uint64_t count : counts) {
+    f.count += count;
+    f.countsHash = hashMix(f.countsHash, count);
+  }
+  return f;
+}
+
+OperationRequest makeRequest(CommunicatorState& state, const Call& call, const FusedArgs& mine,
+                             const CallOptions& options) {
+  checkTypes(call);
+  const auto groups = checkedGroups(call, state.size);
+  OperationRequest request;
+  request.blockCounts = blockCountsOf(call);
+  const auto plan = cachedPlan(state, call, groups, request.blockCounts);
+  request.schedule = plan->chosen;
+  request.dtype = call.dtype;
+  request.op = reduces(call.collective) ? call.reduction.op : ReduceOp::Sum;
+  request.factor = call.reduction.factor;
+  checkPartSizes("the input", mine.input, sizeOf(call.dtype));
+  checkPartSizes("the output", mine.output, sizeOf(call.dtype));
+  request.input = Segments(mine.input.parts());
+  request.output = Segments(mine.output.parts());
+  const Layout layout =
+      layoutOf(request.schedule->schedule().shape, state.rank, request.blockCounts, sizeOf(call.dtype));
+  checkBytes("the input", call, request.input.bytes(), layout.inputBytes);
+  checkBytes("the output", call, request.output.bytes(), layout.outputBytes);
+  checkAliasing(call, layout, request.input, request.output);
+  request.stamp = toStamp(fingerprintOf(call, groups, request.blockCounts, request.schedule->hash()));
+  request.stageKind = state.options.memory;
+  request.timeout = options.timeout.value_or(state.options.timeout);
+  request.keepAlive = options.keepAlive;
+  return request;
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call) {
+  checkTypes(call);
+  return cachedPlan(state, call, checkedGroups(call, state.size), blockCountsOf(call));
+}
+
+Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,
+                const CallOptions& options) {
+  Channel& channel = state.open();
+  OperationRequest request;
+  try {
+    request = makeRequest(state, call, mine, options);
+  } catch (const Error& error) {
+    state.engine->refuse(channel, error);
+    throw Error(error.code(), error.what(), state.rank);
+  }
+  return {state.engine, state.engine->submit(channel, std::move(request))};
+}
+
+}  // namespace byway

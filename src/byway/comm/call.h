@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a user's call to an operation: validation, counts, plan, fingerprint.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "byway/comm/communicator_state.h"
+
+namespace byway {
+
+struct Call {
+  Collective collective;
+  std::vector<CallGroup> groups;
+  DType dtype;
+  Reduction reduction;
+  bool barrier = false;
+};
+
+// Checks the call and starts it. What is wrong is thrown here, and the other ranks are told that
+// this rank takes no part.
+Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,
+                const CallOptions& options);
+std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call);
+
+}  // namespace byway

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The calls on the whole communicator: each is the one-group case of fused().
+#include <fmt/format.h>
+
+#include <numeric>
+#include <utility>
+
+#include "byway/comm/call.h"
+#include "byway/comm/communicator.h"
+
+namespace byway {
+namespace {
+
+CallGroup everybody(const CommunicatorState& state) {
+  CallGroup group;
+  group.ranks.resize(static_cast<std::size_t>(state.size));
+  std::iota(group.ranks.begin(), group.ranks.end(), 0);
+  return group;
+}
+
+Work callAll(CommunicatorState& state, Collective collective, CallGroup group, DType dtype,
+             const Reduction& reduction, const Region& input, const Region& output,
+             const CallOptions& options) {
+  return submitCall(state, {collective, {std::move(group)}, dtype, reduction, false}, {input, output},
+                    options);
+}
+
+CallGroup counted(const CommunicatorState& state, std::uint64_t count, int root = 0) {
+  CallGroup group = everybody(state);
+  group.count = count;
+  group.root = root;
+  return group;
+}
+
+CallGroup counted(const CommunicatorState& state, std::vector<std::uint64_t> counts) {
+  CallGroup group = everybody(state);
+  group.counts = std::move(counts);
+  if (group.counts.empty()) group.counts.assign(1, 0);  // refused with its number
+  return group;
+}
+
+// Elements i of all blocks of the larger side, one rank's after another.
+Region interleaved(std::span<const Region> tensors, int ranks) {
+  std::vector<Buffer> parts;
+  for (int r = 0; r < ranks; ++r) {
+    for (const Region& tensor : tensors) {
+      const std::uint64_t bytes = tensor.bytes() / static_cast<std::uint64_t>(ranks);
+      Segments(tensor.parts()).resolve(bytes * static_cast<std::uint64_t>(r), bytes, parts);
+    }
+  }
+  return Region(std::move(parts));
+}
+
+Region joined(std::span<const Region> tensors) {
+  std::vector<Buffer> parts;
+  for (const Region& tensor : tensors) {
+    parts.insert(parts.end(), tensor.parts().begin(), tensor.parts().end());
+  }
+  return Region(std::move(parts));
+}
+
+void checkLists(std::span<const Region> smaller, std::span<const Region> larger, int ranks) {
+  if (smaller.size() != larger.size()) {
+    throw Error(ErrorCode::InvalidArgument,
+                fmt::format("lists of {} and {} tensors", smaller.size(), larger.size()));
+  }
+  for (std::size_t i = 0; i < smaller.size(); ++i) {
+    if (smaller[i].bytes() * static_cast<std::size_t>(ranks) != larger[i].bytes()) {
+      throw Error(ErrorCode::InvalidArgument,
+                  fmt::format("element {} of the lists has {} and {} bytes among {} ranks", i,
+                              smaller[i].bytes(), larger[i].bytes(), ranks));
+    }
+  }
+}
+
+}  // namespace
+
+Work Communicator::allReduce(const Region& input, const Region& output, std::uint64_t count,
+                             DType dtype, const Reduction& reduction, const CallOptions& options) {
+  return callAll(*state_, Collective::AllReduce, counted(*state_, count), dtype, reduction, input,
+                 output, options);
+}
+
+Work Communicator::broadcast(const Region& input, const Region& output, std::uint64_t count,
+                             DType dtype, int root, const CallOptions& options) {
+  return callAll(*state_, Collective::Broadcast, counted(*state_, count, root), dtype, {}, input,
+                 output, options);
+}
+
+Work Communicator::reduce(const Region& input, const Region& output, std::uint64_t count, DType dtype,
+                          int root, const Reduction& reduction, const CallOptions& options) {
+  return callAll(*state_, Collective::Reduce, counted(*state_, count, root), dtype, reduction, input,
+                 output, options);
+}
+
+Work Communicator::allGather(const Region& input, const Region& output, std::uint64_t count,
+                             DType dtype, const CallOptions& options) {
+  return callAll(*state_, Collective::AllGather, counted(*state_, count), dtype, {}, input, output,
+                 options);
+}
+
+Work Communicator::allGather(const Region& input, const Region& output,
+                             std::vector<std::uint64_t> counts, DType dtype,
+                             const CallOptions& options) {
+  return callAll(*state_, Collective::AllGather, counted(*state_, std::move(counts)), dtype, {}, input,
+                 output, options);
+}
+
+Work Communicator::reduceScatter(const Region& input, const Region& output, std::uint64_t count,
+                                 DType dtype, const Reduction& reduction, const CallOptions& options) {
+  return callAll(*state_, Collective::ReduceScatter, counted(*state_, count), dtype, reduction, input,
+                 output, options);
+}
+
+Work Communicator::reduceScatter(const Region& input, const Region& output,
+                                 std::vector<std::uint64_t> counts, DType dtype,
+                                 const Reduction& reduction, const CallOptions& options) {
+  return callAll(*state_, Collective::ReduceScatter, counted(*state_, std::move(counts)), dtype,
+                 reduction, input, output, options);
+}
+
+Work Communicator::gather(const Region& input, const Region& output, std::uint64_t count, DType dtype,
+                          int root, const CallOptions& options) {
+  return callAll(*state_, Collective::Gather, counted(*state_, count, root), dtype, {}, input, output,
+                 options);
+}
+
+Work Communicator::scatter(const Region& input, const Region& output, std::uint64_t count, DType dtype,
+                           int root, const CallOptions& options) {
+  return callAll(*state_, Collective::Scatter, counted(*state_, count, root), dtype, {}, input, output,
+                 options);
+}
+
+Work Communicator::allToAll(const Region& input, const Region& output, std::uint64_t count,
+                            DType dtype, const CallOptions& options) {
+  return callAll(*state_, Collective::AllToAll, counted(*state_, count), dtype, {}, input, output,
+                 options);
+}
+
+// One byte from everybody to everybody: nobody has it all before the last has come.
+Work Communicator::barrier(const CallOptions& options) {
+  auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(state_->size) + 1);
+  const Region input(bytes->data(), 1);
+  const Region output(bytes->data() + 1, static_cast<std::size_t>(state_->size));
+  CallOptions mine = options;
+  mine.keepAlive = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
+      bytes, options.keepAlive);
+  return submitCall(*state_, {Collective::AllGather, {counted(*state_, 1)}, DType::UInt8, {}, true},
+                    {input, output}, mine);
+}
+
+Work Communicator::allReduceCoalesced(std::span<const Region> inputs, std::span<const Region> outputs,
+                                      DType dtype, const Reduction& reduction,
+                                      const CallOptions& options) {
+  checkLists(inputs, outputs, 1);
+  const Region input = joined(inputs);
+  return allReduce(input, joined(outputs), input.bytes() / sizeOf(dtype), dtype, reduction, options);
+}
+
+Work Communicator::allGatherCoalesced(std::span<const Region> inputs, std::span<const Region> outputs,
+                                      DType dtype, const CallOptions& options) {
+  checkLists(inputs, outputs, state_->size);
+  const Region input = joined(inputs);
+  return allGather(input, interleaved(outputs, state_->size), input.bytes() / sizeOf(dtype), dtype,
+                   options);
+}
+
+Work Communicator::reduceScatterCoalesced(std::span<const Region> inputs,
+                                          std::span<const Region> outputs, DType dtype,
+                                          const Reduction& reduction, const CallOptions& options) {
+  checkLists(outputs, inputs, state_->size);
+  const Region output = joined(outputs);
+  return reduceScatter(interleaved(inputs, state_->size), output, output.bytes() / sizeOf(dtype),
+                       dtype, reduction, options);
+}
+
+}  // namespace byway

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/comm/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "byway/base/hash.h"
+#include "byway/comm/call.h"
+#include "byway/comm/communicator_state.h"
+#include "byway/comm/rendezvous.h"
+
+namespace byway {
+namespace {
+
+constexpr Seconds kDestroySeconds = 10;
+
+std::string topologyText(const CommunicatorOptions& options) {
+  if (!options.topology.empty()) return options.topology;
+  const char* text = std::getenv("BYWAY_TOPOLOGY");
+  return text != nullptr && *text != '\0' ? text : "host";
+}
+
+void checkRanks(const std::vector<int>& ranks, int self) {
+  std::vector<int> sorted = ranks;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) {
+    throw Error(ErrorCode::InvalidArgument, fmt::format("rank {} is listed twice", *twice));
+  }
+  if (!std::binary_search(sorted.begin(), sorted.end(), self)) {
+    throw Error(ErrorCode::InvalidArgument,
+                fmt::format("rank {} creates a communicator of ranks {}, to which it does not belong",
+                            self, fmt::join(ranks, " ")));
+  }
+}
+
+}  // namespace
+
+std::size_t Region::bytes() const {
+  std::size_t sum = 0;
+  for (const Buffer& part : parts_) sum += part.bytes;
+  return sum;
+}
+
+Region readOnly(const void* address, std::size_t bytes) {
+  return {const_cast<void*>(address), bytes};  // NOLINT: Inputs are never written
+}
+
+std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> endpoint, Store& store,
+                                                   const std::string& name, std::vector<int> ranks,
+                                                   int self, CommunicatorOptions options) {
+  checkRanks(ranks, self);
+  const int size = static_cast<int>(ranks.size());
+  Topology topology = parseTopology(topologyText(options), size);
+  const Address address = endpoint->engine()->address();
+  const std::string addressText(reinterpret_cast<const char*>(address.data()), address.size());
+  const Settings settings{
+      {"topology (option or BYWAY_TOPOLOGY)",
+       fmt::format("{} [{:016x}]", topology.name, topology.hash())},
+      {"stage quota", std::to_string(options.stageQuota)},
+      {"route", options.route},
+      {"pace (option or BYWAY_PACE)", fmt::format("{} bytes/s, {} us", endpoint->pace().bytesPerSecond,
+                                                  endpoint->pace().latency * 1e6)}};
+  const Meeting meeting = meet(store, name, ranks, self, addressText, settings, options.timeout);
+  ChannelOptions channel;
+  channel.id = meeting.id;
+  channel.rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), self) - ranks.begin());
+  channel.stageQuota = options.stageQuota;
+  for (const std::string& text : meeting.addresses) {
+    channel.peers.push_back(endpoint->engine()->connect(
+        {reinterpret_cast<const std::byte*>(text.data()), text.size()}));
+  }
+  auto state = std::make_unique<CommunicatorState>(std::move(endpoint), std::move(topology), std::move(options));
+  state->rank = channel.rank;
+  state->size = size;
+  state->channel = &state->engine->open(std::move(channel));
+  return std::unique_ptr<Communicator>(new Communicator(std::move(state)));
+}
+
+std::unique_ptr<Communicator> Communicator::world(CommunicatorOptions options) {
+  const LaunchInfo info = launchInfo();
+  std::vector<int> ranks;
+  for (int r = 0; r < info.size; ++r) ranks.push_back(r);
+  if (info.size == 1) {
+    HashStore store;
+    return create(Endpoint::process(), store, "world", std::move(ranks), 0, std::move(options));
+  }
+  FileStore store(info.storeFolder);
+  return create(Endpoint::process(), store, "world", std::move(ranks), info.rank, std::move(options));
+}
+
+Communicator::Communicator(std::unique_ptr<CommunicatorState> state) : state_(std::move(state)) {}
+
+Communicator::~Communicator() {
+  try {
+    destroy(kDestroySeconds);
+  } catch (const Error&) {
+    // In a forked child there is nothing to destroy.
+  }
+}
+
+int Communicator::rank() const { return state_->rank; }
+int Communicator::size() const { return state_->size; }
+const CommunicatorOptions& Communicator::options() const { return state_->options; }
+
+void Communicator::abort(const std::string& why) {
+  if (state_->channel != nullptr) state_->engine->abort(*state_->channel, why);
+}
+
+void Communicator::destroy(Seconds bound) {
+  Channel* channel = nullptr;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    channel = std::exchange(state_->channel, nullptr);
+  }
+  if (channel != nullptr) state_->engine->close(*channel, bound);
+}
+
+std::uint64_t Communicator::stageInUse() const {
+  Channel& channel = state_->open();
+  return state_->engine->locked([&] { return channel.stage().inUse(); });
+}
+
+std::uint64_t Communicator::stagePeak() const {
+  Channel& channel = state_->open();
+  return state_->engine->locked([&] { return channel.stage().peak(); });
+}
+
+Work Communicator::fused(Collective collective, std::span<const CallGroup> groups,
+                         const FusedArgs& mine, DType dtype, const Reduction& reduction,
+                         const CallOptions& options) {
+  return submitCall(*state_, {collective, {groups.begin(), groups.end()}, dtype, reduction, false},
+                    mine, options);
+}
+
+Communicator::PlanInfo Communicator::planFor(Collective collective, std::span<const CallGroup> groups,
+                                             DType dtype, const Reduction& reduction) {
+  const Call call{collective, {groups.begin(), groups.end()}, dtype, reduction, false};
+  const auto plan = planOf(*state_, call);
+  return {plan->chosen->schedule().name, plan->chosen->hash(), plan->direct->hash(), plan->relayed(),
+          plan->predicted, plan->directPredicted};
+}
+
+}  // namespace byway

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The public C++ interface: collectives among the ranks of a communicator, or among groups of them
+// with the other ranks helping.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "byway/base/buffer.h"
+#include "byway/base/error.h"
+#include "byway/base/types.h"
+#include "byway/comm/endpoint.h"
+#include "byway/comm/store.h"
+#include "byway/comm/work.h"
+
+namespace byway {
+
+struct CommunicatorOptions {
+  // "" reads BYWAY_TOPOLOGY, and without it is "host". Presets and files: docs/topology.md.
+  std::string topology;
+  std::uint64_t stageQuota = std::uint64_t{64} << 20;  // bytes of stage memory on each rank
+  Seconds timeout = 300;       // of creation, and of every call that states none
+  // Tries this route only: "direct", or a name that `byway plan` prints. "" chooses.
+  std::string route;
+  // Phantom: calls take their time and move nothing (tables on a virtual clock).
+  MemoryKind memory = MemoryKind::Host;
+};
+
+// Memory as an ordered list of parts; the collective sees their concatenation. Parts hold whole
+// elements.
+class Region {
+ public:
+  Region() = default;
+  Region(void* address, std::size_t bytes) : parts_{Buffer{address, bytes}} {}
+  Region(std::vector<Buffer> parts) : parts_(std::move(parts)) {}  // NOLINT: a list is a region
+  std::span<const Buffer> parts() const { return parts_; }
+  std::size_t bytes() const;
+
+ private:
+  std::vector<Buffer> parts_;
+};
+// Inputs are not written; they are Regions so that one type serves both sides.
+Region readOnly(const void* address, std::size_t bytes);
+
+struct Reduction {
+  Reduction(ReduceOp o = ReduceOp::Sum) : op(o) {}  // NOLINT: an op is a reduction
+  Reduction(ReduceOp o, std::complex<double> f) : op(o), factor(f) {}
+  ReduceOp op;
+  std::complex<double> factor{1.0, 0.0};  // of PremulSum
+};
+
+struct CallOptions {
+  std::optional<Seconds> timeout;      // default: the communicator's
+  std::shared_ptr<void> keepAlive;     // held until the call is done
+};
+
+// One of the groups of a fused call. `ranks` are ranks of the communicator; their order is the
+// group's. `count` in elements: the whole for allreduce, broadcast and reduce; a rank's block for
+// all-gather, reduce-scatter, scatter and gather; a pair's segment for all-to-all. `counts`, where
+// not empty, gives each block its own (in the order of docs/schedules.md, section blocks).
+struct CallGroup {
+  std::vector<int> ranks;
+  int root = 0;  // position in `ranks`
+  std::uint64_t count = 0;
+  std::vector<std::uint64_t> counts;
+};
+
+struct FusedArgs {
+  Region input, output;  // empty on ranks that only help
+};
+
+struct CommunicatorState;
+
+// All calls are asynchronous and must be made by every rank of the communicator in the same order.
+// Buffers must stay until the Work is done. In place means the same memory (allreduce, broadcast,
+// reduce) or the caller's own block within the larger buffer (all-gather, reduce-scatter, gather,
+// scatter); all-to-all is out of place only; other overlap is an error.
+// Errors: InvalidArgument and Unsupported at the call, before anything is sent; Mismatch, Timeout,
+// PeerLost, Aborted from the Work; after those the communicator is broken and every call throws
+// Broken.
+class Communicator {
+ public:
+  // Of the store's ranks in `ranks` (all different), among which this process is `self`. All of
+  // them call it with the same name, list and options. Throws Timeout when one does not come and
+  // InvalidArgument that names the setting and the ranks when options differ.
+  static std::unique_ptr<Communicator> create(std::shared_ptr<Endpoint> endpoint, Store& store,
+                                              const std::string& name, std::vector<int> ranks,
+                                              int self, CommunicatorOptions options = {});
+  // Of all processes of the job, as the launcher describes it (LaunchInfo).
+  static std::unique_ptr<Communicator> world(CommunicatorOptions options = {});
+
+  ~Communicator();  // destroy(10)
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const;
+  int size() const;
+  const CommunicatorOptions& options() const;
+
+  // Counts in elements. `input` and `output` have the bytes that count and dtype ask for; a rank
+  // without one passes an empty Region.
+  Work allReduce(const Region& input, const Region& output, std::uint64_t count, DType dtype,
+                 const Reduction& reduction = {}, const CallOptions& options = {});
+  Work broadcast(const Region& input, const Region& output, std::uint64_t count, DType dtype, int root,
+                 const CallOptions& options = {});
+  Work reduce(const Region& input, const Region& output, std::uint64_t count, DType dtype, int root,
+              const Reduction& reduction = {}, const CallOptions& options = {});
+  // count: a rank's block. With `counts` (one per rank) blocks differ.
+  Work allGather(const Region& input, const Region& output, std::uint64_t count, DType dtype,
+                 const CallOptions& options = {});
+  Work allGather(const Region& input, const Region& output, std::vector<std::uint64_t> counts,
+                 DType dtype, const CallOptions& options = {});
+  Work reduceScatter(const Region& input, const Region& output, std::uint64_t count, DType dtype,
+                     const Reduction& reduction = {}, const CallOptions& options = {});
+  Work reduceScatter(const Region& input, const Region& output, std::vector<std::uint64_t> counts,
+                     DType dtype, const Reduction& reduction = {}, const CallOptions& options = {});
+  Work gather(const Region& input, const Region& output, std::uint64_t count, DType dtype, int root,
+              const CallOptions& options = {});
+  Work scatter(const Region& input, const Region& output, std::uint64_t count, DType dtype, int root,
+               const CallOptions& options = {});
+  // count: the segment of each pair.
+  Work allToAll(const Region& input, const Region& output, std::uint64_t count, DType dtype,
+                const CallOptions& options = {});
+  Work barrier(const CallOptions& options = {});
+
+  // The same collective in several disjoint groups at once; ranks in none of them help. Every rank
+  // of the communicator calls it with the same groups.
+  Work fused(Collective collective, std::span<const CallGroup> groups, const FusedArgs& mine,
+             DType dtype, const Reduction& reduction = {}, const CallOptions& options = {});
+
+  // Lists of tensors in one call: element i of every rank's list has the same size. The result is
+  // as if each had been called alone.
+  Work allReduceCoalesced(std::span<const Region> inputs, std::span<const Region> outputs, DType dtype,
+                          const Reduction& reduction = {}, const CallOptions& options = {});
+  Work allGatherCoalesced(std::span<const Region> inputs, std::span<const Region> outputs, DType dtype,
+                          const CallOptions& options = {});
+  Work reduceScatterCoalesced(std::span<const Region> inputs, std::span<const Region> outputs,
+                              DType dtype, const Reduction& reduction = {},
+                              const CallOptions& options = {});
+
+  // What the plan for a call would be (docs/planner.md), without making the call: true when helpers
+  // carry part of it.
+  struct PlanInfo {
+    std::string route;
+    std::uint64_t hash = 0, directHash = 0;
+    bool relayed = false;
+    Seconds predicted = 0, directPredicted = 0;
+  };
+  PlanInfo planFor(Collective collective, std::span<const CallGroup> groups, DType dtype,
+                   const Reduction& reduction = {});
+
+  // Bytes of stage memory in use and the most that ever were.
+  std::uint64_t stageInUse() const;
+  std::uint64_t stagePeak() const;
+
+  // Fails everything under way with Aborted, here and on the other ranks. From any thread.
+  void abort(const std::string& why);
+  // Waits up to `bound` seconds for calls under way, then ends them. Idempotent.
+  void destroy(Seconds bound);
+
+ private:
+  explicit Communicator(std::unique_ptr<CommunicatorState> state);
+  std::unique_ptr<CommunicatorState> state_;
+};
+
+}  // namespace byway

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <mutex>
+
+#include "byway/comm/communicator.h"
+#include "byway/comm/plan_cache.h"
+#include "byway/executor/engine.h"
+
+namespace byway {
+
+struct CommunicatorState {
+  CommunicatorState(std::shared_ptr<Endpoint> e, Topology topology, CommunicatorOptions o)
+      : endpoint(std::move(e)),
+        engine(endpoint->engine()),
+        options(std::move(o)),
+        plans(std::move(topology), options.route) {}
+
+  // Throws Error{Broken} after destroy().
+  Channel& open() {
+    const std::scoped_lock lock(mutex);
+    if (channel == nullptr) {
+      throw Error(ErrorCode::Broken, "the communicator was destroyed", rank);
+    }
+    return *channel;
+  }
+
+  std::shared_ptr<Endpoint> endpoint;
+  std::shared_ptr<Engine> engine;
+  CommunicatorOptions options;
+  PlanCache plans;
+  int rank = 0;
+  int size = 1;
+  std::mutex mutex;
+  Channel* channel = nullptr;
+};
+
+}  // namespace byway

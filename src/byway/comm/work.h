@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A collective under way.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+
+#include "byway/base/clock.h"
+
+namespace byway {
+
+class Engine;
+class Operation;
+
+// Copies refer to the same call. A dropped Work still completes. Buffers of the call must stay until
+// it is done.
+class Work {
+ public:
+  Work() = default;  // done already
+  Work(std::shared_ptr<Engine> engine, std::shared_ptr<Operation> operation);
+
+  // Waits for the end and throws the call's Error if it failed. From any thread, any number of
+  // times. The call's own deadline bounds the wait.
+  void wait() const;
+  // The same for at most `timeout` seconds; false when that ran out, and it may be called again.
+  bool waitFor(Seconds timeout) const;
+  bool done() const;
+  // Null while under way or after success.
+  std::exception_ptr error() const;
+  // Calls it when done, on a thread of the library or of another waiter, or at once.
+  void whenDone(std::function<void()> callback) const;
+  // The number of the call on its communicator; -1 for the default.
+  std::int64_t sequence() const;
+
+ private:
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<Operation> operation_;
+};
+
+}  // namespace byway

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/executor/channel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "byway/executor/control.h"
+
+namespace byway {
+namespace {
+
+// How long a failed call may wait for the transport to let go of its buffers.
+constexpr Seconds kDrainSeconds = 1.0;
+constexpr std::uint64_t kStillHere = ~std::uint64_t{0};
+
+}  // namespace
+
+Channel::Channel(Transport& transport, ChannelOptions options)
+    : transport_(transport),
+      options_(std::move(options)),
+      stage_(options_.stageQuota),
+      leftAfter_(options_.peers.size(), kStillHere) {}
+
+std::shared_ptr<Operation> Channel::submit(OperationRequest request) {
+  if (broken_) {
+    throw Error(ErrorCode::Broken,
+                fmt::format("the communicator is broken and stays so; it failed with {}: {}",
+                            toString(broken_->code()), broken_->what()),
+                rank(), broken_->sequence());
+  }
+  const Seconds deadline = transport_.clock().now() + request.timeout;
+  auto operation = std::make_shared<Operation>(*this, std::move(request), nextSequence_, deadline);
+  const std::uint64_t sequence = nextSequence_++;
+  history_[sequence % kRemembered] = operation->stamp();
+  operations_.push_back(operation);
+  transport_.forEachUnexpected(id(), sequence, [this](const MatchKey& key, const Stamp& stamp) {
+    dataArrived(key, stamp);
+  });
+  checkDepartures();
+  checkRefusal(sequence);
+  advance();
+  return operation;
+}
+
+void Channel::dataArrived(const MatchKey& key, const Stamp& stamp) {
+  if (broken_ || pending_ || key.sequence >= nextSequence_) return;
+  const auto it = std::find_if(operations_.begin(), operations_.end(), [&](const auto& operation) {
+    return operation->sequence() == key.sequence;
+  });
+  if (refusedHere_.count(key.sequence) != 0) return;
+  if (it == operations_.end() && nextSequence_ - key.sequence > kRemembered) return;
+  const Stamp& mine = it != operations_.end() ? (*it)->stamp() : history_[key.sequence % kRemembered];
+  if (mine != stamp) mismatch(key.sequence, mine, key, stamp);
+}
+
+void Channel::mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key,
+                       const Stamp& theirs) {
+  pending_ = Error(ErrorCode::Mismatch,
+                   fmt::format("ranks called different things as call {}: rank {} called {}; rank {} "
+                               "called {}. Different: {}",
+                               sequence, rank(), describe(mine), key.source, describe(theirs),
+                               difference(mine, theirs)),
+                   rank(), static_cast<std::int64_t>(sequence));
+}
+
+void Channel::transferFailed(const Operation& operation, const LocalOp& op, Outcome outcome) {
+  if (broken_ || pending_ || outcome == Outcome::Ok) return;
+  const auto sequence = static_cast<std::int64_t>(operation.sequence());
+  const bool sends = op.kind == LocalKind::Send;
+  const int other = operation.otherRank(op);
+  const char* way = sends ? "to" : "from";
+  std::string what = fmt::format("call {} ({}) on rank {}: ", sequence, describe(operation.stamp()),
+                                 rank());
+  switch (outcome) {
+    case Outcome::Ok:
+      return;
+    case Outcome::PeerLost:
+      pending_ = Error(ErrorCode::PeerLost,
+                       what + fmt::format("rank {} is gone (its process ended or cannot be reached)",
+                                          other),
+                       rank(), sequence);
+      return;
+    case Outcome::WrongSize:
+      pending_ = Error(ErrorCode::Mismatch,
+                       what + fmt::format("a message {} rank {} has another size than this rank "
+                                          "expects; make all ranks pass the same counts",
+                                          way, other),
+                       rank(), sequence);
+      return;
+    case Outcome::Cancelled:
+      pending_ = Error(ErrorCode::PeerLost,
+                       what + fmt::format("rank {} gave up the transfer {} it", other, way), rank(),
+                       sequence);
+      return;
+  }
+}
+
+void Channel::reported(const Error& error) {
+  if (broken_ || pending_) return;
+  pending_ = error;
+  pendingIsReport_ = true;
+}
+
+// A mistake that all ranks make harms nothing; one that only some make leaves the others with a call
+// that cannot complete.
+void Channel::refuse(const Error& error) {
+  if (broken_) return;
+  const std::uint64_t sequence = nextSequence_++;
+  refusedHere_.insert(sequence);
+  if (refusedHere_.size() > kRemembered) refusedHere_.erase(refusedHere_.begin());
+  refusedThere_.erase(sequence);
+  const auto bytes = encode({ControlKind::Refused, id(), rank(), error.code(),
+                             static_cast<std::int64_t>(sequence), error.what()});
+  for (int r = 0; r < ranks(); ++r) {
+    if (r != rank()) transport_.control(peer(r), bytes);
+  }
+}
+
+void Channel::refused(int from, std::uint64_t sequence, const std::string& why) {
+  if (broken_ || pending_ || refusedHere_.count(sequence) != 0) return;
+  if (refusedThere_.size() < kRemembered) {
+    refusedThere_.try_emplace(sequence, fmt::format("rank {} refused it: {}", from, why));
+  }
+  if (sequence < nextSequence_) checkRefusal(sequence);
+}
+
+void Channel::checkRefusal(std::uint64_t sequence) {
+  const auto it = refusedThere_.find(sequence);
+  if (it == refusedThere_.end() || broken_ || pending_) return;
+  pending_ = Error(ErrorCode::Mismatch,
+                   fmt::format("call {} cannot complete: {}", sequence, it->second), rank(),
+                   static_cast<std::int64_t>(sequence));
+}
+
+void Channel::goodbye(int from, std::uint64_t calls) {
+  if (from < 0 || from >= ranks()) return;
+  leftAfter_[static_cast<std::size_t>(from)] = calls;
+  checkDepartures();
+}
+
+void Channel::checkDepartures() {
+  if (broken_ || pending_) return;
+  for (int r = 0; r < ranks(); ++r) {
+    const std::uint64_t calls = leftAfter_[static_cast<std::size_t>(r)];
+    for (const auto& operation : operations_) {
+      if (operation->sequence() < calls || operation->failed()) continue;
+      pending_ = Error(ErrorCode::PeerLost,
+                       fmt::format("call {} ({}) cannot complete: rank {} destroyed its communicator "
+                                   "after {} calls",
+                                   operation->sequence(), describe(operation->stamp()), r, calls),
+                       rank(), static_cast<std::int64_t>(operation->sequence()));
+      return;
+    }
+  }
+}
+
+void Channel::breakWith(const Error& error, bool tell) {
+  if (broken_) return;
+  broken_ = error;
+  brokenAt_ = transport_.clock().now();
+  for (const auto& operation : operations_) operation->fail(error);
+  if (tell) {
+    const ControlMessage message{ControlKind::Broken, id(),     rank(), error.code(),
+                                 error.sequence(),    error.what()};
+    const auto bytes = encode(message);
+    for (int r = 0; r < ranks(); ++r) {
+      if (r != rank()) transport_.control(peer(r), bytes);
+    }
+  }
+  transport_.cancel(id());
+}
+
+Seconds Channel::nextDeadline() const {
+  Seconds next = kNever;
+  if (broken_) return idle() ? kNever : brokenAt_ + kDrainSeconds;
+  for (const auto& operation : operations_) next = std::min(next, operation->deadline());
+  return next;
+}
+
+void Channel::checkDeadlines(Seconds now) {
+  if (broken_) return;
+  for (const auto& operation : operations_) {
+    if (operation->deadline() > now || operation->finished()) continue;
+    breakWith(Error(ErrorCode::Timeout,
+                    fmt::format("call {} ({}) did not complete in time on rank {}: {}",
+                                operation->sequence(), describe(operation->stamp()), rank(),
+                                operation->outstanding()),
+                    rank(), static_cast<std::int64_t>(operation->sequence())),
+              true);
+    return;
+  }
+}
+
+// In call order; a call that waits for stage memory keeps later ones from taking it.
+void Channel::startWhatMay() {
+  bool stageIsWaitedFor = false;
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    Operation& operation = *operations_[i];
+    if (operation.started() || operation.failed()) continue;
+    const bool follows = std::any_of(
+        operations_.begin(), operations_.begin() + static_cast<std::ptrdiff_t>(i),
+        [&](const auto& earlier) { return operation.mustFollow(*earlier); });
+    if (follows || (stageIsWaitedFor && operation.needsStage()) || !operation.tryStart()) {
+      stageIsWaitedFor = stageIsWaitedFor || operation.needsStage();
+    }
+  }
+}
+
+bool Channel::advance() {
+  bool did = false;
+  if (pending_ && !broken_) {
+    breakWith(*pending_, !pendingIsReport_);
+    did = true;
+  }
+  if (!broken_) startWhatMay();
+  for (const auto& operation : operations_) did = operation->advance() || did;
+  return retire() || did;
+}
+
+bool Channel::retire() {
+  const bool late = broken_ && transport_.clock().now() >= brokenAt_ + kDrainSeconds;
+  const auto over = std::stable_partition(
+      operations_.begin(), operations_.end(),
+      [&](const auto& operation) { return !operation->finished() && !(operation->failed() && late); });
+  const bool any = over != operations_.end();
+  for (auto it = over; it != operations_.end(); ++it) {
+    Operation& operation = **it;
+    if (operation.finished()) operation.release();
+    else lingering_.push_back(*it);
+    operation.complete();
+    for (auto& callback : operation.takeCallbacks()) callbacks_.push_back(std::move(callback));
+  }
+  operations_.erase(over, operations_.end());
+  std::erase_if(lingering_, [](const auto& operation) {
+    if (!operation->finished()) return false;
+    operation->release();
+    return true;
+  });
+  return any;
+}
+
+std::vector<std::function<void()>> Channel::takeCallbacks() { return std::exchange(callbacks_, {}); }
+
+}  // namespace byway

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One communicator as the engine sees it: peers, stage memory, calls under way, and whether it is
+// broken. All under the engine's lock.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "byway/executor/operation.h"
+#include "byway/executor/stage.h"
+#include "byway/transport/transport.h"
+
+namespace byway {
+
+struct ChannelOptions {
+  std::uint64_t id = 0;          // the same on all ranks, different for every communicator
+  int rank = 0;
+  std::vector<PeerId> peers;     // per rank; the entry at `rank` is not used
+  std::uint64_t stageQuota = std::uint64_t{64} << 20;
+};
+
+class Channel {
+ public:
+  Channel(Transport& transport, ChannelOptions options);
+
+  std::shared_ptr<Operation> submit(OperationRequest request);
+  bool advance();               // of all operations; true if anything was done
+  Seconds nextDeadline() const;  // kNever: none
+  void checkDeadlines(Seconds now);
+  // Marks it broken, tells the other ranks if `tell`, and fails everything under way.
+  void breakWith(const Error& error, bool tell);
+  // A transfer ended other than well; called from inside the transport, acted on in advance().
+  void transferFailed(const Operation& operation, const LocalOp& op, Outcome outcome);
+  // Rank `rank` destroyed its communicator after `calls` calls.
+  void goodbye(int rank, std::uint64_t calls);
+  // Another rank told that it broke; acted on in advance().
+  void reported(const Error& error);
+  // This rank's caller got its next call wrong; the others are told.
+  void refuse(const Error& error);
+  void refused(int rank, std::uint64_t sequence, const std::string& why);
+  std::uint64_t calls() const { return nextSequence_; }
+  void dataArrived(const MatchKey& key, const Stamp& stamp);
+  bool idle() const { return operations_.empty() && lingering_.empty(); }
+  const std::optional<Error>& broken() const { return broken_; }
+  std::size_t operationsUnderWay() const { return operations_.size(); }
+  // Moves the callbacks of operations that completed since the last call.
+  std::vector<std::function<void()>> takeCallbacks();
+
+  Transport& transport() { return transport_; }
+  StageMemory& stage() { return stage_; }
+  const StageMemory& stage() const { return stage_; }
+  std::uint64_t id() const { return options_.id; }
+  int rank() const { return options_.rank; }
+  int ranks() const { return static_cast<int>(options_.peers.size()); }
+  PeerId peer(int rank) const { return options_.peers[static_cast<std::size_t>(rank)]; }
+
+ private:
+  static constexpr std::size_t kRemembered = 64;
+
+  void mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key, const Stamp& theirs);
+  void checkDepartures();
+  void checkRefusal(std::uint64_t sequence);
+  void startWhatMay();
+  bool retire();
+
+  Transport& transport_;
+  ChannelOptions options_;
+  StageMemory stage_;
+  std::uint64_t nextSequence_ = 0;
+  std::deque<std::shared_ptr<Operation>> operations_;  // in call order, not retired
+  std::array<Stamp, kRemembered> history_{};           // by sequence modulo kRemembered
+  std::optional<Error> broken_;
+  bool pendingIsReport_ = false;
+  std::optional<Error> pending_;  // found inside the transport, to be acted on outside of it
+  std::set<std::uint64_t> refusedHere_;  // calls that this rank refused
+  std::map<std::uint64_t, std::string> refusedThere_;  // by another rank, not called here yet
+  std::vector<std::uint64_t> leftAfter_;  // per rank: calls it made before it left
+  std::vector<std::shared_ptr<Operation>> lingering_;  // reported as failed, buffers still in use
+  Seconds brokenAt_ = 0;
+  std::vector<std::function<void()>> callbacks_;
+};
+
+}  // namespace byway

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/executor/engine.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "byway/base/log.h"
+
+namespace byway {
+namespace {
+
+constexpr Seconds kSpin = 5e-6;
+constexpr Seconds kYield = 20e-6;
+constexpr Seconds kCloseTransport = 2.0;
+constexpr Seconds kFar = 1e18;  // drive() takes kNever for "stop"
+
+std::atomic<unsigned> forkGeneration{0};
+
+// A forked child must not touch what it shares with its parent.
+void watchForks() {
+  static const int once = pthread_atfork(nullptr, nullptr, [] { ++forkGeneration; });
+  (void)once;
+}
+
+std::chrono::duration<double> secondsUntil(Seconds until, const Clock& clock) {
+  constexpr Seconds kLongest = 3600;
+  return std::chrono::duration<double>(std::clamp(until - clock.now(), 0.0, kLongest));
+}
+
+}  // namespace
+
+Engine::Guard::Guard(Engine& engine) : lock_(engine.mutex_, std::defer_lock) {
+  engine.checkProcess();
+  ++engine.wanting_;
+  lock_.lock();
+  --engine.wanting_;
+}
+
+Engine::Engine(std::unique_ptr<Transport> transport, EngineOptions options)
+    : transport_(std::move(transport)), options_(options) {
+  watchForks();
+  forkGeneration_ = forkGeneration.load();
+  transport_->setSink(this);
+  if (options_.progressThread) thread_ = std::thread([this] { threadMain(); });
+}
+
+Engine::~Engine() {
+  if (forkGeneration_ != forkGeneration.load()) {
+    // In a forked child nothing of this is ours: not the thread, not the descriptors.
+    if (thread_.joinable()) thread_.detach();
+    (void)transport_.release();  // NOLINT(bugprone-unused-return-value)
+    return;
+  }
+  {
+    const Guard guard(*this);
+    stopping_ = true;
+    changed_.notify_all();
+    transport_->wake();
+  }
+  if (thread_.joinable()) thread_.join();
+  for (auto& [id, channel] : channels_) {
+    channel->breakWith(Error(ErrorCode::Aborted, "the process shuts down"), false);
+  }
+  transport_->close(kCloseTransport);
+}
+
+void Engine::checkProcess() const {
+  if (forkGeneration_ != forkGeneration.load(std::memory_order_relaxed)) {
+    throw Error(ErrorCode::Unsupported,
+                "Byway cannot be used in a forked child of the process that started it; start the "
+                "child with spawn or exec, or create communicators in the child alone");
+  }
+}
+
+Address Engine::address() {
+  const Guard guard(*this);
+  return transport_->address();
+}
+
+PeerId Engine::connect(std::span<const std::byte> address) {
+  const Guard guard(*this);
+  return transport_->connect(address);
+}
+
+Channel& Engine::open(ChannelOptions options) {
+  const Guard guard(*this);
+  const std::uint64_t id = options.id;
+  if (channels_.count(id) != 0) {
+    throw Error(ErrorCode::InvalidArgument,
+                "communicator id " + std::to_string(id) + " is already in use in this process");
+  }
+  auto& channel = channels_[id];
+  channel = std::make_unique<Channel>(*transport_, std::move(options));
+  std::erase_if(early_, [&](const ControlMessage& message) {
+    if (message.communicator != id) return false;
+    act(*channel, message);
+    return true;
+  });
+  return *channel;
+}
+
+void Engine::close(Channel& channel, Seconds bound) {
+  waitFor([&] { return channel.operationsUnderWay() == 0; }, clock().now() + bound);
+  Guard guard(*this);
+  if (channel.operationsUnderWay() > 0) {
+    channel.breakWith(Error(ErrorCode::Aborted, "the communicator was destroyed with this call under "
+                                                "way"),
+                      true);
+  } else if (!channel.broken()) {
+    const auto bytes = encode({ControlKind::Goodbye, channel.id(), channel.rank(), ErrorCode::Aborted,
+                               static_cast<std::int64_t>(channel.calls()), {}});
+    for (int r = 0; r < channel.ranks(); ++r) {
+      if (r != channel.rank()) transport_->control(channel.peer(r), bytes);
+    }
+  }
+  // Buffers that the transport still holds get a second to be let go.
+  constexpr Seconds kDrain = 1.2;
+  guard.lock().unlock();
+  waitFor([&] { return channel.idle(); }, clock().now() + kDrain);
+  Guard again(*this);
+  for (auto& callback : channel.takeCallbacks()) callbacks_.push_back(std::move(callback));
+  transport_->cancel(channel.id());
+  if (channel.idle()) {
+    channels_.erase(channel.id());
+  }
+  runCallbacks(again.lock());
+}
+
+void Engine::abort(Channel& channel, const std::string& why) {
+  const Guard guard(*this);
+  channel.breakWith(Error(ErrorCode::Aborted, why, channel.rank()), true);
+  alarmThread();
+  changed_.notify_all();
+}
+
+std::shared_ptr<Operation> Engine::submit(Channel& channel, OperationRequest request) {
+  const Guard guard(*this);
+  auto operation = channel.submit(std::move(request));
+  if (!operation->done()) alarmThread();
+  return operation;
+}
+
+void Engine::refuse(Channel& channel, const Error& error) {
+  const Guard guard(*this);
+  channel.refuse(error);
+}
+
+// New work may bring the next timer forward, so a sleeping thread must look again. A caller that
+// drives will see it anyway.
+void Engine::alarmThread() {
+  if (!options_.progressThread || driving_) return;
+  if (sleeping_) transport_->wake();
+  else changed_.notify_all();
+}
+
+bool Engine::wait(const Operation& operation, Seconds timeout) {
+  if (operation.done()) return true;
+  return waitFor([&] { return operation.done(); }, clock().now() + timeout);
+}
+
+void Engine::whenDone(Operation& operation, std::function<void()> callback) {
+  {
+    const Guard guard(*this);
+    if (!operation.done()) {
+      operation.whenDone(std::move(callback));
+      return;
+    }
+  }
+  callback();
+}
+
+bool Engine::step() {
+  Guard guard(*this);
+  const bool did = progressOnce();
+  runCallbacks(guard.lock());
+  return did;
+}
+
+Seconds Engine::nextTimer() {
+  const Guard guard(*this);
+  Seconds next = transport_->nextTimer();
+  for (const auto& [id, channel] : channels_) next = std::min(next, channel->nextDeadline());
+  return next;
+}
+
+bool Engine::progressOnce() {
+  bool did = transport_->progress();
+  const Seconds now = clock().now();
+  for (const auto& [id, channel] : channels_) {
+    if (channel->nextDeadline() <= now) channel->checkDeadlines(now);
+    did = channel->advance() || did;
+    for (auto& callback : channel->takeCallbacks()) callbacks_.push_back(std::move(callback));
+  }
+  return did;
+}
+
+void Engine::runCallbacks(std::unique_lock<std::mutex>& lock) {
+  while (!callbacks_.empty()) {
+    const auto callbacks = std::exchange(callbacks_, {});
+    lock.unlock();
+    for (const auto& callback : callbacks) {
+      try {
+        callback();
+      } catch (const std::exception& e) {
+        log(LogLevel::Error, std::string("byway: a completion callback threw: ") + e.what());
+      } catch (...) {
+        log(LogLevel::Error, "byway: a completion callback threw");
+      }
+    }
+    lock.lock();
+  }
+}
+
+// Lets threads that want the lock have it: a mutex alone may hand it back to the one that drives.
+void Engine::giveWay(std::unique_lock<std::mutex>& lock) {
+  while (wanting_.load(std::memory_order_relaxed) > 0) {
+    lock.unlock();
+    sched_yield();
+    lock.lock();
+  }
+}
+
+template <typename Predicate>
+bool Engine::waitFor(const Predicate& over, Seconds until) {
+  until = std::min(until, kFar);
+  Guard guard(*this);
+  auto& lock = guard.lock();
+  ++waiters_;
+  while (!over() && clock().now() < until) {
+    if (driving_) {
+      changed_.wait_for(lock, secondsUntil(until, clock()));
+      continue;
+    }
+    driving_ = true;
+    drive(lock, [&] {
+      if (over()) return kNever;
+      return until;
+    });
+    driving_ = false;
+    changed_.notify_all();
+  }
+  --waiters_;
+  if (waiters_ == 0) alarmThread();
+  return over();
+}
+
+// `over` gives the time until which to drive, or kNever when it is time to stop.
+template <typename Predicate>
+void Engine::drive(std::unique_lock<std::mutex>& lock, const Predicate& over) {
+  Seconds idleSince = kNever;
+  for (;;) {
+    const bool did = progressOnce();
+    if (!callbacks_.empty()) {
+      changed_.notify_all();
+      runCallbacks(lock);
+    }
+    if (did && waiters_ > 1) changed_.notify_all();
+    const Seconds until = over();
+    if (until == kNever) return;
+    giveWay(lock);
+    if (did) {
+      idleSince = kNever;
+      continue;
+    }
+    const Seconds now = clock().now();
+    if (now >= until) return;
+    if (idleSince == kNever) idleSince = now;
+    const Seconds idle = now - idleSince;
+    if (options_.coresToSpare && idle < kSpin) continue;
+    if (idle < kYield) {
+      lock.unlock();
+      sched_yield();
+      lock.lock();
+      continue;
+    }
+    block(lock, until);
+    idleSince = kNever;
+  }
+}
+
+void Engine::block(std::unique_lock<std::mutex>& lock, Seconds until) {
+  if (sleeping_) {
+    // Somebody else is in the transport's sleep: end it, then take the place.
+    transport_->wake();
+    changed_.wait_for(lock, secondsUntil(std::min(until, clock().now() + 0.01), clock()));
+    return;
+  }
+  Seconds wakeAt = std::min(until, transport_->nextTimer());
+  for (const auto& [id, channel] : channels_) wakeAt = std::min(wakeAt, channel->nextDeadline());
+  if (wakeAt <= clock().now()) return;
+  if (!transport_->arm()) {
+    lock.unlock();
+    sched_yield();
+    lock.lock();
+    return;
+  }
+  sleeping_ = true;
+  lock.unlock();
+  transport_->sleep(wakeAt);
+  lock.lock();
+  sleeping_ = false;
+  changed_.notify_all();
+}
+
+void Engine::threadMain() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (waiters_ > 0) {
+      changed_.wait(lock);
+      continue;
+    }
+    drive(lock, [this] { return stopping_ || waiters_ > 0 ? kNever : kFar; });
+  }
+}
+
+void Engine::dataArrived(const MatchKey& key, const Stamp& stamp) {
+  const auto it = channels_.find(key.communicator);
+  if (it != channels_.end()) it->second->dataArrived(key, stamp);
+}
+
+void Engine::controlArrived(std::span<const std::byte> payload) {
+  const auto message = decode(payload);
+  if (!message) {
+    log(LogLevel::Warning, "byway: dropped a malformed control message");
+    return;
+  }
+  const auto it = channels_.find(message->communicator);
+  if (it != channels_.end()) {
+    act(*it->second, *message);
+  } else if (early_.size() < kMostEarlyMessages) {
+    early_.push_back(*message);
+  }
+}
+
+void Engine::act(Channel& channel, const ControlMessage& message) {
+  switch (message.kind) {
+    case ControlKind::Broken:
+      channel.reported(Error(message.code,
+                             "rank " + std::to_string(message.source) + " reported: " + message.text,
+                             channel.rank(), message.sequence));
+      break;
+    case ControlKind::Refused:
+      channel.refused(message.source, static_cast<std::uint64_t>(message.sequence), message.text);
+      break;
+    case ControlKind::Goodbye:
+      channel.goodbye(message.source, static_cast<std::uint64_t>(message.sequence));
+      break;
+  }
+}
+
+}  // namespace byway

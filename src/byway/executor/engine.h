@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Drives a transport and all channels on it. One per process; tests make several.
+//
+// One lock covers everything. A caller that waits takes it and drives the engine itself; the
+// progress thread drives only while nobody waits. Whoever drives gives way to those who want the
+// lock, and sleeps on the transport's descriptors without it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "byway/executor/channel.h"
+#include "byway/executor/control.h"
+
+namespace byway {
+
+struct EngineOptions {
+  bool progressThread = true;  // false: the owner calls step()
+  // Ranks on this host do not exceed its cores, so a waiter may spin before it yields.
+  bool coresToSpare = false;
+};
+
+class Engine final : private ArrivalSink {
+ public:
+  explicit Engine(std::unique_ptr<Transport> transport, EngineOptions options = {});
+  ~Engine() override;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  Address address();
+  PeerId connect(std::span<const std::byte> address);
+
+  // Channels live until close(). Throws Error{InvalidArgument} when the id is in use.
+  Channel& open(ChannelOptions options);
+  // Waits up to `bound` for the calls under way, tells the peers, cancels what is left, and frees
+  // the channel. What was submitted and not over fails with Aborted.
+  void close(Channel& channel, Seconds bound);
+  // Fails everything on the channel with Aborted, here and on the other ranks.
+  void abort(Channel& channel, const std::string& why);
+
+  std::shared_ptr<Operation> submit(Channel& channel, OperationRequest request);
+  // A call that this rank's caller got wrong: it takes its number, and the other ranks learn that
+  // they must not wait for it.
+  void refuse(Channel& channel, const Error& error);
+  // False when `timeout` ran out first; it may be called again. Any thread, any number of them.
+  bool wait(const Operation& operation, Seconds timeout);
+  // Calls `callback` once the operation is done, from a thread that drives and outside the lock, or
+  // at once if it is done.
+  void whenDone(Operation& operation, std::function<void()> callback);
+
+  // For owners without a progress thread: does what can be done; true if anything was.
+  bool step();
+  // When step() has something to do again although nothing arrives.
+  Seconds nextTimer();
+  const Clock& clock() const { return transport_->clock(); }
+
+  // Runs `fn` under the lock: for reading a channel's figures.
+  template <typename Fn>
+  auto locked(Fn&& fn) {
+    const Guard guard(*this);
+    return fn();
+  }
+
+ private:
+  class Guard {
+   public:
+    explicit Guard(Engine& engine);
+    std::unique_lock<std::mutex>& lock() { return lock_; }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  void dataArrived(const MatchKey& key, const Stamp& stamp) override;
+  void controlArrived(std::span<const std::byte> payload) override;
+  void act(Channel& channel, const ControlMessage& message);
+
+  bool progressOnce();
+  template <typename Predicate>
+  void drive(std::unique_lock<std::mutex>& lock, const Predicate& over);
+  template <typename Predicate>
+  bool waitFor(const Predicate& over, Seconds until);
+  void giveWay(std::unique_lock<std::mutex>& lock);
+  void runCallbacks(std::unique_lock<std::mutex>& lock);
+  void block(std::unique_lock<std::mutex>& lock, Seconds until);
+  void alarmThread();
+  void threadMain();
+  void checkProcess() const;
+
+  static constexpr std::size_t kMostEarlyMessages = 1024;
+
+  std::unique_ptr<Transport> transport_;
+  EngineOptions options_;
+  std::mutex mutex_;
+  std::condition_variable changed_;  // a wait may be over, or the right to drive is free
+  std::atomic<int> wanting_{0};      // threads that want the lock
+  int waiters_ = 0;                  // callers in waitFor
+  bool driving_ = false;             // one of them drives
+  bool sleeping_ = false;            // somebody is in transport.sleep()
+  bool stopping_ = false;
+  std::map<std::uint64_t, std::unique_ptr<Channel>> channels_;
+  std::vector<ControlMessage> early_;  // for channels that are not open yet
+  std::vector<std::function<void()>> callbacks_;
+  unsigned forkGeneration_;
+  std::thread thread_;
+};
+
+}  // namespace byway

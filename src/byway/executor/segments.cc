@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/executor/segments.h"
+
+#include <algorithm>
+
+#include "byway/base/error.h"
+
+namespace byway {
+
+Segments::Segments(std::span<const Buffer> parts) {
+  for (const Buffer& part : parts) {
+    if (part.bytes == 0) continue;
+    parts_.push_back(part);
+    starts_.push_back(bytes_);
+    bytes_ += part.bytes;
+  }
+}
+
+std::size_t Segments::find(std::uint64_t offset) const {
+  if (parts_.size() == 1) return 0;
+  const auto it = std::upper_bound(starts_.begin(), starts_.end(), offset);
+  return static_cast<std::size_t>(it - starts_.begin()) - 1;
+}
+
+namespace {
+
+Buffer slice(const Buffer& part, std::uint64_t offset, std::uint64_t bytes) {
+  Buffer out = part;
+  if (part.kind != MemoryKind::Phantom) {
+    out.address = static_cast<std::byte*>(part.address) + offset;
+  }
+  out.bytes = std::min<std::uint64_t>(bytes, part.bytes - offset);
+  return out;
+}
+
+}  // namespace
+
+Buffer Segments::at(std::uint64_t offset, std::uint64_t bytes) const {
+  BYWAY_ASSERT(offset < bytes_);
+  const std::size_t i = find(offset);
+  return slice(parts_[i], offset - starts_[i], bytes);
+}
+
+void Segments::resolve(std::uint64_t offset, std::uint64_t bytes, std::vector<Buffer>& out) const {
+  if (bytes == 0) return;
+  BYWAY_ASSERT(offset + bytes <= bytes_);
+  for (std::size_t i = find(offset); bytes > 0; ++i) {
+    const Buffer part = slice(parts_[i], offset - starts_[i], bytes);
+    out.push_back(part);
+    offset += part.bytes;
+    bytes -= part.bytes;
+  }
+}
+
+bool Segments::overlaps(const Segments& other) const {
+  for (const Buffer& a : parts_) {
+    if (a.kind == MemoryKind::Phantom) continue;
+    const auto* begin = static_cast<const std::byte*>(a.address);
+    for (const Buffer& b : other.parts_) {
+      if (b.kind == MemoryKind::Phantom) continue;
+      const auto* first = static_cast<const std::byte*>(b.address);
+      if (begin < first + b.bytes && first < begin + a.bytes) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace byway

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A buffer in parts: what a call binds as Input or Output.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "byway/base/buffer.h"
+
+namespace byway {
+
+// The concatenation of its parts. Parts of no bytes are allowed.
+class Segments {
+ public:
+  Segments() = default;
+  explicit Segments(std::span<const Buffer> parts);
+
+  std::uint64_t bytes() const { return bytes_; }
+  bool empty() const { return parts_.empty(); }
+  std::span<const Buffer> parts() const { return parts_; }
+
+  // The part that holds byte `offset`, from there on and at most `bytes` long.
+  Buffer at(std::uint64_t offset, std::uint64_t bytes) const;
+  // Appends the regions that make up [offset, offset + bytes).
+  void resolve(std::uint64_t offset, std::uint64_t bytes, std::vector<Buffer>& out) const;
+  // Whether any byte of one is a byte of the other. Phantom memory overlaps nothing.
+  bool overlaps(const Segments& other) const;
+
+ private:
+  std::size_t find(std::uint64_t offset) const;
+  std::vector<Buffer> parts_;
+  std::vector<std::uint64_t> starts_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace byway

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/planner/planner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "byway/base/error.h"
+#include "byway/planner/candidate_ranking.h"
+#include "byway/planner/predict.h"
+
+namespace byway {
+namespace {
+
+constexpr std::size_t kBuilt = 3;      // candidates of a kind that are built, the best by estimate
+constexpr int kEstimatesMislead = 16;  // on irregular cells of up to so many ranks all are built
+
+[[noreturn]] void refuse(const std::string& reason) {
+  throw Error(ErrorCode::InvalidArgument, "plan: " + reason);
+}
+
+void validateGroups(const PlanRequest& request) {
+  std::vector<bool> seen(static_cast<std::size_t>(request.ranks));
+  for (std::size_t g = 0; g < request.groups.size(); ++g) {
+    const auto& group = request.groups[g];
+    if (group.ranks.empty()) refuse(fmt::format("group {} has no members", g));
+    if (group.root < 0 || group.root >= group.size()) {
+      refuse(fmt::format("group {} of {} members has root {}", g, group.size(), group.root));
+    }
+    for (const int rank : group.ranks) {
+      if (rank < 0 || rank >= request.ranks) {
+        refuse(fmt::format("group {} names rank {} of {} ranks", g, rank, request.ranks));
+      }
+      if (seen[static_cast<std::size_t>(rank)]) {
+        refuse(fmt::format("rank {} stands in the groups twice", rank));
+      }
+      seen[static_cast<std::size_t>(rank)] = true;
+    }
+  }
+}
+
+void validate(const PlanRequest& request, const Topology& topology) {
+  if (request.ranks < 1 || request.ranks != topology.ranks) {
+    refuse(fmt::format("{} ranks on topology {} of {}", request.ranks, topology.name,
+                       topology.ranks));
+  }
+  validateGroups(request);
+  std::size_t blocks = 0;
+  for (const auto& group : request.groups) {
+    blocks += static_cast<std::size_t>(blocksPerGroup(request.collective, group.size()));
+  }
+  if (request.blockBytes.size() != blocks) {
+    refuse(fmt::format("{} block sizes for {} blocks", request.blockBytes.size(), blocks));
+  }
+  if (!std::isfinite(request.partialWeight) || request.partialWeight <= 0) {
+    refuse(fmt::format("partial weight {}", request.partialWeight));
+  }
+}
+
+// Chooses for one request.
+class Choice {
+ public:
+  Choice(const PlanRequest& request, const Topology& topology)
+      : request_(request), topology_(topology) {
+    cell_.collective = request.collective;
+    cell_.ranks = request.ranks;
+    cell_.groups = request.groups;
+    cell_.blockBytes.assign(request.blockBytes.begin(), request.blockBytes.end());
+    cell_.partialWeight = request.partialWeight;
+    cell_.topology = &topology;
+  }
+
+  Plan make() && {
+    if (cell_.live().empty()) return local();
+    regular_ = cell_.regular();
+    listCandidates();
+    predictBest(true);
+    if (!regular_) predictAllSmall();
+    const auto direct = best(true);
+    if (!direct) refuseUnreachable();
+    plan_.directPredicted = built(*direct).predicted;
+    const auto chosen = choose(*direct);
+    plan_.predicted = built(chosen).predicted;
+    plan_.chosen = verify(std::move(schedules_[chosen]).value());
+    const bool same = chosen == *direct || candidates_[chosen].direct;
+    if (same) plan_.directPredicted = plan_.predicted;
+    plan_.direct = same ? plan_.chosen : verify(std::move(schedules_[*direct]).value());
+    return std::move(plan_);
+  }
+
+ private:
+  // No group has two members: every rank copies its own data, or nothing happens.
+  Plan local() {
+    if (!request_.force.empty() && request_.force != "direct") refuseName();
+    auto schedule = emit(makeShape(cell_.collective, cell_.ranks, cell_.groups), {}, {"local"});
+    plan_.predicted = plan_.directPredicted = timeOf(schedule);
+    plan_.considered.push_back({"local", true, 0, plan_.predicted, plan_.predicted});
+    plan_.chosen = plan_.direct = verify(std::move(schedule));
+    return std::move(plan_);
+  }
+
+  // Where the cell is not regular only direct schedules are known; the packing LP adds its routes
+  // here.
+  void listCandidates() {
+    const double largest = *std::max_element(cell_.blockBytes.begin(), cell_.blockBytes.end());
+    linkTime_ = largest / memberRate();
+    const bool relay = regular_ && largest > 0;
+    for (const auto& construction : constructions()) {
+      for (auto& candidate : construction.candidates(cell_)) {
+        if (!candidate.direct && !relay) continue;
+        plan_.considered.push_back(
+            {candidate.name, candidate.direct, candidate.value, estimate(candidate)});
+        candidates_.push_back(std::move(candidate));
+      }
+    }
+    schedules_.resize(candidates_.size());
+  }
+
+  // The slowest link between members; the estimate's unit.
+  double memberRate() const {
+    double rate = kNever;
+    for (const int g : cell_.live()) {
+      const auto& ranks = cell_.groups[static_cast<std::size_t>(g)].ranks;
+      for (const int from : ranks) {
+        for (const int to : ranks) {
+          const double link = from == to ? 0 : topology_.link(from, to);
+          if (link > 0) rate = std::min(rate, link);
+        }
+      }
+    }
+    return rate;
+  }
+
+  // Latencies of the first byte's way, then the slower of the links and, where data is passed on, a
+  // lane's ring of three slots (three pieces take two transfers and a latency), then the posting.
+  Seconds estimate(const Candidate& candidate) const {
+    const Seconds links = candidate.value * linkTime_;
+    const Seconds ring =
+        candidate.hops < 2 ? 0 : (2 * links + candidate.stages * topology_.alpha) / 3;
+    return candidate.hops * topology_.alpha + std::max(links, ring) +
+           candidate.messagesPerRank * topology_.message;
+  }
+
+  Seconds timeOf(const Schedule& schedule) const {
+    return predict(schedule, dependencesOf(schedule), topology_, cell_.blockBytes,
+                   cell_.partialWeight);
+  }
+
+  const ConsideredCandidate& built(std::size_t i) const { return plan_.considered[i]; }
+
+  void buildAndPredict(std::size_t i) {
+    if (schedules_[i]) return;
+    schedules_[i] = candidates_[i].build();
+    plan_.considered[i].predicted = timeOf(*schedules_[i]);
+  }
+
+  void predictBest(bool direct) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (candidates_[i].direct == direct) order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return coarse(built(a).estimate) < coarse(built(b).estimate);
+    });
+    if (order.size() > kBuilt) order.resize(kBuilt);
+    // The shortest link time first: for large calls nothing else can win then.
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return coarse(candidates_[a].value) < coarse(candidates_[b].value);
+    });
+    Seconds fastest = kNever;
+    for (const auto i : order) {
+      const Seconds least = topology_.alpha + candidates_[i].value * linkTime_;
+      if (regular_ && coarse(least) > coarse(fastest * kTie)) continue;  // it cannot win
+      buildAndPredict(i);
+      fastest = std::min(fastest, built(i).predicted);
+    }
+  }
+
+  // The formulas know neither slow links nor ports.
+  void predictAllSmall() {
+    if (cell_.ranks > kEstimatesMislead) return;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) buildAndPredict(i);
+  }
+
+  std::optional<std::size_t> best(bool direct) const {
+    std::vector<Judged> judged;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (candidates_[i].direct != direct || !schedules_[i] || built(i).predicted == kNever) {
+        continue;
+      }
+      judged.push_back({i, built(i).predicted, static_cast<int>(schedules_[i]->transfers.size())});
+    }
+    if (judged.empty()) return std::nullopt;
+    return bestOf(judged).index;
+  }
+
+  std::size_t choose(std::size_t direct) {
+    if (request_.force == "direct") return direct;
+    if (!request_.force.empty()) return forced();
+    predictBest(false);
+    const auto relay = best(false);
+    if (!relay) return direct;
+    const bool pays = coarse(built(*relay).predicted) <
+                      coarse((1 - kRelayMargin) * coarse(built(direct).predicted));
+    return pays ? *relay : direct;
+  }
+
+  std::size_t forced() {
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (candidates_[i].name != request_.force) continue;
+      buildAndPredict(i);
+      if (built(i).predicted == kNever) refuseMissingLink(i);
+      return i;
+    }
+    refuseName();
+  }
+
+  [[noreturn]] void refuseName() const {
+    std::vector<std::string> names{"direct"};
+    for (const auto& candidate : candidates_) {
+      if (candidate.name != "direct") names.push_back(candidate.name);
+    }
+    refuse(fmt::format("\"{}\" is no schedule for this {}; there are: {}", request_.force,
+                       toString(request_.collective), fmt::join(names, ", ")));
+  }
+
+  // All direct schedules that were built cross a missing link.
+  [[noreturn]] void refuseUnreachable() const {
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (schedules_[i]) refuseMissingLink(i);
+    }
+    throw Error(ErrorCode::Internal, fmt::format("plan: no direct schedule for this {}",
+                                                 toString(request_.collective)));
+  }
+
+  [[noreturn]] void refuseMissingLink(std::size_t i) const {
+    for (const auto& transfer : schedules_[i]->transfers) {
+      if (topology_.link(transfer.from.rank, transfer.to.rank) > 0) continue;
+      refuse(fmt::format("topology {} has no link from rank {} to rank {}, which {} ({}) needs",
+                         topology_.name, transfer.from.rank, transfer.to.rank,
+                         toString(request_.collective), candidates_[i].name));
+    }
+    refuse(fmt::format("topology {} has a port of rate 0 that {} needs", topology_.name,
+                       toString(request_.collective)));
+  }
+
+  const PlanRequest& request_;
+  const Topology& topology_;
+  Cell cell_;
+  bool regular_ = false;
+  Seconds linkTime_ = 0;  // of the largest block
+  std::vector<Candidate> candidates_;
+  std::vector<std::optional<Schedule>> schedules_;  // those that were built
+  Plan plan_;                                       // considered[i] is candidates_[i]
+};
+
+}  // namespace
+
+Plan plan(const PlanRequest& request, const Topology& topology) {
+  validate(request, topology);
+  return Choice(request, topology).make();
+}
+
+}  // namespace byway

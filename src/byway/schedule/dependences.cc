@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/schedule/dependences.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace byway {
+
+Places::Places(const Schedule& schedule) {
+  for (const Block& block : schedule.shape.blocks) {
+    cellBase_.push_back(cells_);
+    cells_ += static_cast<std::uint32_t>(block.shares.size());
+  }
+  for (std::size_t r = 0; r < schedule.slots.size(); ++r) {
+    userBase_.push_back(count_);
+    count_ += cells_;
+    stageBase_.push_back(count_);
+    count_ += schedule.slots[r];
+  }
+}
+
+namespace {
+
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+// Per place: the last writer, and a linked list of the readers since.
+class GraphMaker {
+ public:
+  GraphMaker(const Schedule& schedule, bool withWriteAfterRead)
+      : schedule_(schedule),
+        places_(schedule),
+        withWriteAfterRead_(withWriteAfterRead),
+        writer_(places_.count(), kNone),
+        readers_(places_.count(), kNone) {}
+
+  void read(const Ref& ref, OpId op) {
+    for (const Piece& piece : schedule_.piecesOf(ref)) {
+      const std::uint32_t place = places_.of(ref, piece);
+      edge(writer_[place], op);
+      nodes_.push_back({op, readers_[place]});
+      readers_[place] = static_cast<std::uint32_t>(nodes_.size() - 1);
+    }
+  }
+
+  void write(const Ref& ref, OpId op) {
+    for (const Piece& piece : schedule_.piecesOf(ref)) {
+      const std::uint32_t place = places_.of(ref, piece);
+      edge(writer_[place], op);
+      if (withWriteAfterRead_) {
+        for (auto n = readers_[place]; n != kNone; n = nodes_[n].next) edge(nodes_[n].op, op);
+      }
+      writer_[place] = op;
+      readers_[place] = kNone;
+    }
+  }
+
+  DependenceGraph finish() && {
+    std::sort(edges_.begin(), edges_.end(), [](const Dependence& a, const Dependence& b) {
+      return a.after != b.after ? a.after < b.after : a.before < b.before;
+    });
+    edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
+    return {std::move(edges_)};
+  }
+
+ private:
+  struct Node {
+    OpId op;
+    std::uint32_t next;
+  };
+  void edge(std::uint32_t before, OpId after) {
+    if (before != kNone && before != after) edges_.push_back({before, after});
+  }
+
+  const Schedule& schedule_;
+  Places places_;
+  bool withWriteAfterRead_;
+  std::vector<std::uint32_t> writer_, readers_;
+  std::vector<Node> nodes_;
+  std::vector<Dependence> edges_;
+};
+
+}  // namespace
+
+DependenceGraph dependencesOf(const Schedule& schedule, bool withWriteAfterRead) {
+  GraphMaker graph(schedule, withWriteAfterRead);
+  for (const Phase& phase : schedule.phases) {
+    const auto endTransfer = phase.firstTransfer + phase.transferCount;
+    for (auto t = phase.firstTransfer; t < endTransfer; ++t) {
+      graph.read(schedule.transfers[t].from, sendOp(t));
+    }
+    for (auto t = phase.firstTransfer; t < endTransfer; ++t) {
+      graph.write(schedule.transfers[t].to, recvOp(t));
+    }
+    for (auto s = phase.firstStep; s < phase.firstStep + phase.stepCount; ++s) {
+      const Step& step = schedule.steps[s];
+      for (const Ref& in : schedule.inputsOf(step)) graph.read(in, stepOp(schedule, s));
+      graph.write(step.to, stepOp(schedule, s));
+    }
+  }
+  return std::move(graph).finish();
+}
+
+}  // namespace byway
