@@ -9,7 +9,9 @@
 
 add_library(byway_warnings INTERFACE)
 target_compile_options(byway_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast
-                       -Wimplicit-fallthrough -Wswitch-enum)
+                       -Wimplicit-fallthrough -Wswitch-enum
+                       # g++ 12 sees overlaps in string concatenation that are not there (GCC PR105651).
+                       $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(BYWAY_WERROR)
   target_compile_options(byway_warnings INTERFACE -Werror)
 endif()

@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- '*.h' '*.cc')
 ruff=.venv/bin/ruff
-python_sources=(scripts tests python)
+python_sources=(.) # what git ignores, ruff does too
 
 if [[ "${1:-}" == --fix ]]; then
   clang-format -i "${sources[@]}"

@@ -53,6 +53,10 @@ def includes(path: pathlib.Path) -> list[str]:
     return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', path.read_text(), re.MULTILINE)
 
 
+def quoted_includes(path: pathlib.Path) -> list[str]:
+    return re.findall(r'^\s*#\s*include\s*"([^"]+)"', path.read_text(), re.MULTILINE)
+
+
 def module_call(folder: str) -> dict[str, list[str]]:
     """The keyword lists of the folder's byway_module(...) call in its CMakeLists.txt."""
     text = (SOURCE / folder / "CMakeLists.txt").read_text()

@@ -3,7 +3,16 @@
 
 import pytest
 
-from .sources import MAY_INCLUDE, ROOT, SOURCE, cpp_sources, folder_of, includes, module_call
+from .sources import (
+    MAY_INCLUDE,
+    ROOT,
+    SOURCE,
+    cpp_sources,
+    folder_of,
+    includes,
+    module_call,
+    quoted_includes,
+)
 
 FOLDERS = [folder for folder in MAY_INCLUDE if (SOURCE / folder / "CMakeLists.txt").exists()]
 
@@ -33,7 +42,7 @@ def test_own_headers_are_included_by_full_path():
     wrong = [
         f"{path.relative_to(ROOT)}: {name}"
         for path in cpp_sources()
-        for name in includes(path)
+        for name in quoted_includes(path)
         if name.split("/")[-1] in headers and not (SOURCE.parent / name).is_file()
     ]
     assert not wrong, "\n".join(wrong)

@@ -15,9 +15,10 @@ const char* toString(ErrorCode code) {
 }
 
 void internalError(const char* file, int line, const char* condition) {
-  throw Error(ErrorCode::Internal, std::string("byway: internal error at ") + file + ":" +
-                                       std::to_string(line) + ": " + condition +
-                                       " does not hold; please report it");
+  std::string what = "byway: internal error at ";
+  what.append(file).append(":").append(std::to_string(line)).append(": ").append(condition);
+  what.append(" does not hold; please report it");
+  throw Error(ErrorCode::Internal, what);
 }
 
 }  // namespace byway

@@ -19,7 +19,12 @@ constexpr std::uint64_t kSliceBytes = 256 * 1024;
 constexpr std::uint64_t kAlignBytes = 64;
 constexpr std::uint32_t kRoundsInFlight = 2;
 
-enum class OpState : std::uint8_t { Waiting, Issued, Done };
+enum class OpState : std::uint8_t {
+  Waiting,
+  Held,  // a receive that could be posted, but an earlier one from its rank was not
+  Issued,
+  Done
+};
 
 }  // namespace
 
@@ -189,7 +194,14 @@ bool Operation::advance() {
 void Operation::issue(Round& round, std::uint32_t index) {
   const Schedule& s = request_.schedule->schedule();
   const LocalOp& op = round.binding.local->ops[index];
+  if (op.previousRecv != kNoOp && round.state[op.previousRecv] < OpState::Issued) {
+    round.state[index] = OpState::Held;
+    return;
+  }
   round.state[index] = OpState::Issued;
+  if (op.nextRecv != kNoOp && round.state[op.nextRecv] == OpState::Held) {
+    round.ready.push_front(op.nextRecv);
+  }
   switch (op.kind) {
     case LocalKind::Send:
       transfer(round, index, s.transfers[op.index].from, s.transfers[op.index].to.rank, true);

@@ -16,8 +16,8 @@ namespace byway {
 // and not at a border.
 inline float coarse(Seconds time) { return static_cast<float>(time); }
 
-// Times within this factor of the best are ties. Not a simple fraction, so that no two constructions
-// lie exactly this far apart.
+// Times within this factor of the best are ties. Not a simple fraction, so that no two
+// constructions lie exactly this far apart.
 inline constexpr double kTie = 1.0010137;
 
 // What a candidate is judged by.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a construction is to the planner: a list of candidates for a cell, each with its value known
-// before it is built. Adding one is one file and one line in constructions().
+// before it is built. Adding one is one file, its test, and one line in constructions.h
+// (docs/adding-an-algorithm.md).
 #pragma once
 
 #include <functional>
@@ -20,33 +21,33 @@ struct Cell {
   // All groups of the call in its order, so that blocks are numbered as in the schedule's shape.
   // Groups of one member are local: constructions look at live() alone, emit() does the rest.
   std::vector<Group> groups;
-  std::vector<double> blockBytes;      // per block of makeShape(collective, ranks, groups)
-  double partialWeight = 1;            // accumulator bytes / element bytes
+  std::vector<double> blockBytes;  // per block of makeShape(collective, ranks, groups)
+  double partialWeight = 1;        // accumulator bytes / element bytes
   const Topology* topology = nullptr;
 
   std::vector<int> live() const;  // indices of the groups of at least two members
   // Regular, of the live groups: uniform mesh, groups of one size, blocks of one size.
   bool regular() const;
   bool single() const { return live().size() == 1; }
-  bool coversAllRanks() const;         // the live groups do
+  bool coversAllRanks() const;                  // the live groups do
   std::vector<int> helpersOf(int group) const;  // ranks outside the group, ascending
 };
 
 struct Candidate {
-  std::string name;      // "S3 K=24"
+  std::string name;  // "S3 K=24"
   bool direct = false;
-  int stages = 0;        // K
+  int stages = 0;  // K
   // Value: time on links of rate 1 in units of one block (of the largest), as the construction's
   // formula gives it, exact for regular cells.
   double value = 0;
-  int hops = 1;          // longest chain of transfers that one byte passes
+  int hops = 1;             // longest chain of transfers that one byte passes
   int messagesPerRank = 0;  // largest number of messages that a rank sends
   std::function<Schedule()> build;
 };
 
 struct Construction {
-  const char* id;        // "S3"
-  const char* covers;    // one line for `byway plan --constructions`
+  const char* id;      // "S3"
+  const char* covers;  // one line for `byway plan --constructions`
   std::vector<Candidate> (*candidates)(const Cell& cell);
 };
 

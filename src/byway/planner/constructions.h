@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions behind the registry in constructions.cc, one for each builder file.
+// The registry: one line for each builder file.
 #pragma once
 
 #include <vector>
 
 #include "byway/planner/construction.h"
 
+// clang-format off
+// X(function, id, covers), in the order in which ties are broken; direct ones first
+#define BYWAY_CONSTRUCTIONS(X)                                                                     \
+  X(directCandidates, "direct", "links between members only: any cell")                            \
+  X(s0Candidates, "S0", "any collective, groups of one size that cover all ranks")                 \
+  X(s3Candidates, "S3", "allreduce, one group of any size (S2: a pair)")                           \
+  X(s4Candidates, "S4", "all-gather, gather, reduce-scatter, scatter, one group (S1: a pair)")     \
+  X(s5Candidates, "S5", "all-to-all, one group of any size")                                       \
+  X(s6Candidates, "S6", "all-to-all, two groups of four on eight ranks")                           \
+  X(s7Candidates, "S7", "broadcast, reduce: one group, or two that cover all ranks")
+// clang-format on
+
 namespace byway {
 
-std::vector<Candidate> directCandidates(const Cell& cell);
-std::vector<Candidate> s0Candidates(const Cell& cell);
-std::vector<Candidate> s3Candidates(const Cell& cell);
-std::vector<Candidate> s4Candidates(const Cell& cell);
-std::vector<Candidate> s5Candidates(const Cell& cell);
-std::vector<Candidate> s6Candidates(const Cell& cell);
-std::vector<Candidate> s7Candidates(const Cell& cell);
+#define BYWAY_X(function, id, covers) std::vector<Candidate> function(const Cell& cell);
+BYWAY_CONSTRUCTIONS(BYWAY_X)
+#undef BYWAY_X
 
 }  // namespace byway

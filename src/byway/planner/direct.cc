@@ -207,8 +207,6 @@ std::vector<Candidate> directCandidates(const Cell& cell) {
       break;
     case Collective::AllGather:
     case Collective::AllToAll:
-      addMoves();
-      break;
     case Collective::Scatter:
       addMoves();
       break;

@@ -45,8 +45,8 @@ void validateGroups(const PlanRequest& request) {
 
 void validate(const PlanRequest& request, const Topology& topology) {
   if (request.ranks < 1 || request.ranks != topology.ranks) {
-    refuse(fmt::format("{} ranks on topology {} of {}", request.ranks, topology.name,
-                       topology.ranks));
+    refuse(
+        fmt::format("{} ranks on topology {} of {}", request.ranks, topology.name, topology.ranks));
   }
   validateGroups(request);
   std::size_t blocks = 0;
@@ -233,8 +233,8 @@ class Choice {
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       if (schedules_[i]) refuseMissingLink(i);
     }
-    throw Error(ErrorCode::Internal, fmt::format("plan: no direct schedule for this {}",
-                                                 toString(request_.collective)));
+    throw Error(ErrorCode::Internal,
+                fmt::format("plan: no direct schedule for this {}", toString(request_.collective)));
   }
 
   [[noreturn]] void refuseMissingLink(std::size_t i) const {

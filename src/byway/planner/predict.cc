@@ -141,8 +141,8 @@ class Simulation {
   void posted(OpId op, Seconds now) {
     if (op < 2 * transfers_) {
       const auto& transfer = schedule_.transfers[op / 2];
-      const auto rank = static_cast<std::size_t>(op % 2 == 0 ? transfer.from.rank
-                                                             : transfer.to.rank);
+      const auto rank =
+          static_cast<std::size_t>(op % 2 == 0 ? transfer.from.rank : transfer.to.rank);
       posterFree_[rank] = std::max(posterFree_[rank], now) + topology_.message;
       setPosted(op, posterFree_[rank]);
       return;
@@ -165,9 +165,9 @@ class Simulation {
   // A matched message gets its turn on the link.
   void serve(std::uint32_t t) {
     const auto& transfer = schedule_.transfers[t];
-    const auto link = static_cast<std::size_t>(transfer.from.rank) *
-                          static_cast<std::size_t>(topology_.ranks) +
-                      static_cast<std::size_t>(transfer.to.rank);
+    const auto link =
+        static_cast<std::size_t>(transfer.from.rank) * static_cast<std::size_t>(topology_.ranks) +
+        static_cast<std::size_t>(transfer.to.rank);
     const auto start = std::max({linkFree_[link], sent_[t] + topology_.alpha, awaited_[t]});
     const auto end = start + bytes_.of(transfer.from) / topology_.links[link];
     linkFree_[link] = end;
@@ -202,9 +202,8 @@ class Simulation {
 };
 
 bool linksExist(const Schedule& schedule, const Topology& topology) {
-  return std::all_of(schedule.transfers.begin(), schedule.transfers.end(), [&](const auto& t) {
-    return topology.link(t.from.rank, t.to.rank) > 0;
-  });
+  return std::all_of(schedule.transfers.begin(), schedule.transfers.end(),
+                     [&](const auto& t) { return topology.link(t.from.rank, t.to.rank) > 0; });
 }
 
 // What the ports and the bus need to carry their loads at all.

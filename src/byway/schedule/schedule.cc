@@ -39,12 +39,17 @@ std::uint64_t hashRef(const Schedule& s, const Ref& ref, std::uint64_t h) {
 std::uint64_t hashShape(const Shape& shape, std::uint64_t h) {
   h = hashMix(h, static_cast<std::uint64_t>(shape.collective) << 32 |
                      static_cast<std::uint32_t>(shape.ranks));
+  h = hashMix(h, static_cast<std::uint64_t>(shape.groups.size()) << 32 | shape.blocks.size());
   for (const Group& g : shape.groups) {
     h = hashMix(h, g.ranks.size() << 16 | static_cast<std::uint32_t>(g.root));
     for (const int r : g.ranks) h = hashMix(h, static_cast<std::uint32_t>(r));
   }
   for (const Block& b : shape.blocks) {
-    h = hashMix(h, b.shares.size() << 20 | static_cast<std::uint32_t>(b.directShares));
+    h = hashMix(h, static_cast<std::uint64_t>(b.source) << 32 |
+                       static_cast<std::uint32_t>(b.destination));
+    h = hashMix(h, static_cast<std::uint64_t>(b.group) << 32 |
+                       static_cast<std::uint32_t>(b.directShares));
+    h = hashMix(h, b.shares.size());
     for (const auto share : b.shares) h = hashMix(h, share);
   }
   return h;
@@ -64,6 +69,7 @@ std::string text(const Schedule& s, const Ref& ref) {
 
 std::uint64_t hashOf(const Schedule& s) {
   std::uint64_t h = hashShape(s.shape, hashText("byway schedule 1"));
+  h = hashMix(h, s.phases.size());
   for (const Phase& phase : s.phases) {
     h = hashMix(h, static_cast<std::uint64_t>(phase.transferCount) << 32 | phase.stepCount);
   }
@@ -71,6 +77,7 @@ std::uint64_t hashOf(const Schedule& s) {
   for (const Step& step : s.steps) {
     h = hashMix(h, static_cast<std::uint64_t>(step.kind) << 40 |
                        static_cast<std::uint64_t>(step.skipWhenAliased) << 32 | step.divisor);
+    h = hashMix(h, step.inputCount);
     h = hashRef(s, step.to, h);
     for (const Ref& in : s.inputsOf(step)) h = hashRef(s, in, h);
   }

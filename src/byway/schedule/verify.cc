@@ -67,6 +67,7 @@ class Projection {
   Projection(const Schedule& s, const DependenceGraph& graph, int rank) : s_(s), graph_(graph) {
     local_.rank = rank;
     local_.slots = s.slots[static_cast<std::size_t>(rank)];
+    lastRecv_.assign(static_cast<std::size_t>(s.shape.ranks), kNoOp);
     index_.assign(2 * s.transfers.size() + s.steps.size(), kAbsent);
   }
 
@@ -76,6 +77,7 @@ class Projection {
         if (s_.transfers[t].from.rank == local_.rank) add(LocalKind::Send, t, sendOp(t));
         if (s_.transfers[t].to.rank == local_.rank) {
           add(LocalKind::Recv, t, recvOp(t));
+          chain(s_.transfers[t].from.rank);
           use(s_.transfers[t].to);
         }
       }
@@ -95,7 +97,15 @@ class Projection {
 
   void add(LocalKind kind, std::uint32_t index, OpId op) {
     index_[op] = static_cast<std::uint32_t>(local_.ops.size());
-    local_.ops.push_back({kind, index, 0, 0, 0});
+    local_.ops.push_back({kind, index, 0, 0, 0, kNoOp, kNoOp});
+  }
+
+  void chain(int from) {
+    const auto mine = static_cast<std::uint32_t>(local_.ops.size() - 1);
+    std::uint32_t& last = lastRecv_[static_cast<std::size_t>(from)];
+    local_.ops[mine].previousRecv = last;
+    if (last != kNoOp) local_.ops[last].nextRecv = mine;
+    last = mine;
   }
 
   // Reads need no entry: what is read was written into the slot at the same size.
@@ -129,6 +139,7 @@ class Projection {
   const Schedule& s_;
   const DependenceGraph& graph_;
   std::vector<std::uint32_t> index_;
+  std::vector<std::uint32_t> lastRecv_;  // per rank
   LocalProgram local_;
 };
 

@@ -30,7 +30,11 @@ struct LocalOp {
   std::uint32_t index;        // of the transfer or step in the schedule
   std::uint32_t waitsFor;     // number of operations that must be over first
   std::uint32_t firstNext, nextCount;  // those that wait for this one: LocalProgram::next
+  // Receives from one rank are posted in schedule order, so that its link carries messages in the
+  // order the schedule was computed for: the receives before and after this one, or kNoOp.
+  std::uint32_t previousRecv, nextRecv;
 };
+inline constexpr std::uint32_t kNoOp = ~std::uint32_t{0};
 struct LocalProgram {
   int rank = 0;
   std::vector<LocalOp> ops;  // in schedule order

@@ -162,6 +162,7 @@ class Conflicts {
 void checkOrder(const Schedule& schedule, const DependenceGraph& graph, Findings& findings) {
   const Places places(schedule);
   checkPhases(schedule, places, findings);
+  if (!findings.empty()) return;  // no graph can order them
   Conflicts(schedule, places, graph, findings).run();
 }
 

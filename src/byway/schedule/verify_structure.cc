@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "byway/schedule/verify_rules.h"
 
@@ -92,10 +94,15 @@ class Structure {
       findings_.add(1, fmt::format("phases hold {} transfers of {} and {} steps of {}", transfers,
                                    s_.transfers.size(), steps, s_.steps.size()));
     }
+    std::uint64_t inputs = 0;
     for (const Step& step : s_.steps) {
-      if (std::uint64_t{step.firstInput} + step.inputCount > s_.inputs.size()) {
-        findings_.add(1, "a step's inputs lie outside the list of inputs");
+      if (step.firstInput != inputs) {
+        findings_.add(1, "steps do not list their inputs one after another");
       }
+      inputs += step.inputCount;
+    }
+    if (inputs != s_.inputs.size()) {
+      findings_.add(1, fmt::format("steps have {} inputs of {}", inputs, s_.inputs.size()));
     }
   }
 
@@ -184,6 +191,35 @@ class Structure {
       return;
     }
     for (const Ref& in : s_.inputsOf(step)) stepInput(index, step, in);
+    if (!piecesApart(step)) {
+      findings_.add(10, fmt::format("step {} has two pieces in one place", index));
+    }
+  }
+
+  // A step computes its pieces in any order: none may lie in the place of another's result.
+  bool piecesApart(const Step& step) const {
+    if (step.to.count == 1) return true;
+    const bool stage = step.to.space == Space::Stage;
+    const auto placeOf = [stage](const Piece& p) {
+      return stage ? p.slot : static_cast<std::uint64_t>(p.block) << 32 | p.share;
+    };
+    std::vector<std::pair<std::uint64_t, std::size_t>> written;
+    for (const Piece& p : s_.piecesOf(step.to)) written.emplace_back(placeOf(p), written.size());
+    std::sort(written.begin(), written.end());
+    for (std::size_t i = 1; i < written.size(); ++i) {
+      if (written[i].first == written[i - 1].first) return false;
+    }
+    for (const Ref& in : s_.inputsOf(step)) {
+      if ((in.space == Space::Stage) != stage) continue;
+      std::size_t index = 0;
+      for (const Piece& p : s_.piecesOf(in)) {
+        const auto it = std::lower_bound(written.begin(), written.end(),
+                                         std::pair(placeOf(p), std::size_t{0}));
+        if (it != written.end() && it->first == placeOf(p) && it->second != index) return false;
+        ++index;
+      }
+    }
+    return true;
   }
 
   void stepInput(std::size_t index, const Step& step, const Ref& in) {

@@ -3,19 +3,25 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/capability.h>
+#include <pthread.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <ucs/config/global_opts.h>
-#include <ucs/debug/log_def.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
+
+#include <fmt/format.h>
+#include <ucs/config/global_opts.h>
+#include <ucs/debug/log_def.h>
 
 #include "byway/base/error.h"
 #include "byway/base/log.h"
@@ -120,9 +126,8 @@ bool canReadAcrossProcesses() {
 
 void check(ucs_status_t status, const char* what) {
   if (status == UCS_OK) return;
-  throw Error(ErrorCode::Resource,
-              fmt::format("UCX {} from {} cannot {}: {}", runtimeVersion(), libraryPath(), what,
-                          ucs_status_string(status)));
+  throw Error(ErrorCode::Resource, fmt::format("UCX {} from {} cannot {}: {}", runtimeVersion(),
+                                               libraryPath(), what, ucs_status_string(status)));
 }
 
 void redirectLog() {
@@ -137,10 +142,39 @@ void checkVersion() {
   unsigned major = 0, minor = 0, release = 0;
   ucp_get_version(&major, &minor, &release);
   if (UCP_VERSION(major, minor) >= UCP_API_VERSION) return;
-  throw Error(ErrorCode::Unsupported,
-              fmt::format("UCX {} was loaded from {}, but Byway was built with {}.{}; put the newer "
-                          "library first in the search path or rebuild",
-                          runtimeVersion(), libraryPath(), UCP_API_MAJOR, UCP_API_MINOR));
+  throw Error(
+      ErrorCode::Unsupported,
+      fmt::format("UCX {} was loaded from {}, but Byway was built with {}.{}; put the newer "
+                  "library first in the search path or rebuild",
+                  runtimeVersion(), libraryPath(), UCP_API_MAJOR, UCP_API_MINOR));
+}
+
+unsigned forks() {
+  static std::atomic<unsigned> count{0};
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { count.fetch_add(1); }); });
+  return count.load(std::memory_order_relaxed);
+}
+
+std::vector<int> openDescriptors() {
+  std::vector<int> open;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    open.push_back(std::atoi(entry.path().filename().c_str()));
+  }
+  // The one that did the listing is in the list.
+  const auto isClosed = [](int fd) { return fcntl(fd, F_GETFD) < 0; };
+  open.erase(std::remove_if(open.begin(), open.end(), isClosed), open.end());
+  return open;
+}
+
+void closeNewDescriptorsOnExec(const std::vector<int>& before) {
+  for (const int fd : openDescriptors()) {
+    if (std::find(before.begin(), before.end(), fd) != before.end()) continue;
+    struct stat what {};
+    if (fstat(fd, &what) != 0 || S_ISFIFO(what.st_mode)) continue;
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
 }
 
 Worker::Worker() {
@@ -156,6 +190,7 @@ Worker::Worker() {
 }
 
 void Worker::start() {
+  const std::vector<int> before = openDescriptors();
   ucp_config_t* config = makeConfig();
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
@@ -170,7 +205,7 @@ void Worker::start() {
   worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   check(ucp_worker_create(context_, &worker, &worker_), "make a worker");
   check(ucp_worker_get_efd(worker_, &events_), "give an event descriptor");
-  fcntl(events_, F_SETFD, FD_CLOEXEC);
+  closeNewDescriptorsOnExec(before);
 }
 
 Worker::~Worker() {

@@ -3,11 +3,11 @@
 // Private to ucx/.
 #pragma once
 
-#include <ucp/api/ucp.h>
-
 #include <cstddef>
 #include <string>
 #include <vector>
+
+#include <ucp/api/ucp.h>
 
 namespace byway::ucx {
 
@@ -16,6 +16,15 @@ void redirectLog();
 
 // Throws Error{Unsupported} when the library at run time is older than the headers.
 void checkVersion();
+
+// The descriptors of this process; UCX makes its own without close-on-exec.
+std::vector<int> openDescriptors();
+// Sets close-on-exec on those that are open now and were not `before`. A descriptor that another
+// thread opens meanwhile gets it too, unless it is a pipe, as made for a child.
+void closeNewDescriptorsOnExec(const std::vector<int>& before);
+
+// How many forks lie between this process and the one that loaded the library.
+unsigned forks();
 
 class Worker {
  public:

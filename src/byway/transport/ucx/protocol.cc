@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/transport/ucx/protocol.h"
 
-#include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <fstream>
 #include <random>
+
+#include <fmt/format.h>
 
 #include "byway/base/hash.h"
 
@@ -24,7 +27,8 @@ struct PackedAddress {
   std::uint32_t version = kVersion;
   std::uint32_t pid = 0;
   std::uint64_t process = 0;
-  std::uint64_t host[2] = {0, 0};
+  std::uint64_t host = 0;
+  std::uint64_t pids = 0;
   std::uint32_t workerBytes = 0;
   std::uint32_t unused = 0;
 };
@@ -56,7 +60,7 @@ bool hasMessage(AmType type) { return type == AmType::Eager || type == AmType::A
 }  // namespace
 
 std::optional<AmMessage> parseHeader(std::span<const std::byte> bytes) {
-  const std::size_t all = bytes.size();
+  const std::span<const std::byte> all = bytes;
   const auto head = read<AmHead>(bytes);
   if (!head || head->magic != kMagic || head->version != kVersion) return std::nullopt;
   if (head->type > AmType::Withdrawn) return std::nullopt;
@@ -64,8 +68,8 @@ std::optional<AmMessage> parseHeader(std::span<const std::byte> bytes) {
   if (head->outcome > static_cast<std::uint8_t>(Outcome::WrongSize)) return std::nullopt;
   AmMessage message;
   const std::size_t expected = hasMessage(head->type) ? sizeof(AmMessage) : sizeof(AmHead);
-  if (all != expected) return std::nullopt;
-  std::memcpy(&message, bytes.data() - sizeof(AmHead), expected);
+  if (all.size() != expected) return std::nullopt;
+  std::memcpy(&message, all.data(), expected);
   return message;
 }
 
@@ -130,8 +134,8 @@ Address pack(const ProcessAddress& address) {
   PackedAddress packed;
   packed.pid = address.pid;
   packed.process = address.process;
-  packed.host[0] = address.host[0];
-  packed.host[1] = address.host[1];
+  packed.host = address.host;
+  packed.pids = address.pids;
   packed.workerBytes = static_cast<std::uint32_t>(address.worker.size());
   Address bytes;
   write(bytes, packed);
@@ -156,8 +160,8 @@ std::optional<ProcessAddress> unpack(std::span<const std::byte> bytes, std::stri
   }
   ProcessAddress address;
   address.process = packed->process;
-  address.host[0] = packed->host[0];
-  address.host[1] = packed->host[1];
+  address.host = packed->host;
+  address.pids = packed->pids;
   address.pid = packed->pid;
   address.worker.assign(bytes.begin(), bytes.end());
   return address;
@@ -169,8 +173,11 @@ ProcessAddress makeProcessAddress() {
   address.process = (std::uint64_t{random()} << 32) | random();
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  address.host[0] = hashText(boot, 1);
-  address.host[1] = hashText(boot, 2);
+  std::array<char, 256> name{};
+  if (boot.empty() && gethostname(name.data(), name.size() - 1) == 0) boot = name.data();
+  address.host = hashText(boot);
+  struct stat space {};
+  if (stat("/proc/self/ns/pid", &space) == 0) address.pids = space.st_ino;
   address.pid = static_cast<std::uint32_t>(getpid());
   return address;
 }

@@ -33,11 +33,11 @@ struct AmHead {
   std::uint16_t magic = kMagic;
   std::uint16_t version = kVersion;
   AmType type = AmType::Hello;
-  std::uint8_t outcome = 0;     // Finished
-  std::uint8_t kind = 0;        // Eager, Announce: MessageKind
-  std::uint8_t isPhantom = 0;   // Eager: no data stands behind `bytes`
-  std::uint64_t process = 0;    // who sends
-  std::uint64_t id = 0;         // Announce, Finished, Withdrawn
+  std::uint8_t outcome = 0;    // Finished
+  std::uint8_t kind = 0;       // Eager, Announce: MessageKind
+  std::uint8_t isPhantom = 0;  // Eager: no data stands behind `bytes`
+  std::uint64_t process = 0;   // who sends
+  std::uint64_t id = 0;        // Announce, Finished, Withdrawn
 };
 
 // Eager and Announce.
@@ -71,8 +71,9 @@ std::optional<std::vector<RemotePiece>> parsePieces(std::span<const std::byte> t
                                                     std::uint64_t bytes);
 
 struct ProcessAddress {
-  std::uint64_t process = 0;     // random, so that nothing of an earlier process is mistaken for it
-  std::uint64_t host[2] = {0, 0};  // hash of the boot id
+  std::uint64_t process = 0;  // random, so that nothing of an earlier process is mistaken for it
+  std::uint64_t host = 0;     // the boot of an operating system
+  std::uint64_t pids = 0;     // its name space of processes: memory is read within one
   std::uint32_t pid = 0;
   std::vector<std::byte> worker;  // UCX's own address
 };

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// byway doctor: what is found on this machine, what is missing, how to get it.
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "byway/base/error.h"
+#include "byway/transport/ucx/ucx_wire.h"
+#include "byway/tools/call_arguments.h"
+#include "byway/tools/command.h"
+#include "byway/tools/env.h"
+#include "byway/tools/files.h"
+#include "byway/tools/python.h"
+#include "byway/tools/text_table.h"
+#include "byway/tools/version.h"
+
+namespace byway::tools {
+namespace {
+
+struct Finding {
+  std::string what, found, advice;
+  bool good = true;
+};
+
+std::string firstLine(const char* path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+void findUcx(std::vector<Finding>& findings) {
+  const UcxInfo ucx = ucxInfo();
+  const bool same = ucx.compiledVersion.substr(0, ucx.compiledVersion.rfind('.')) ==
+                    ucx.runtimeVersion.substr(0, ucx.runtimeVersion.rfind('.'));
+  findings.push_back({"UCX", fmt::format("{} ({}), compiled with {}", ucx.runtimeVersion,
+                                         ucx.libraryPath, ucx.compiledVersion),
+                      same ? "" : "build again, or load the version it was compiled with", same});
+  const std::string scope = firstLine("/proc/sys/kernel/yama/ptrace_scope");
+  findings.push_back(
+      {"process reads (CMA)", ucx.fetchWithoutCopyThread ? "work" : "do not work",
+       ucx.fetchWithoutCopyThread
+           ? ""
+           : fmt::format("large messages cost more time of both ranks; allow them with kernel."
+                         "yama.ptrace_scope=0 (now: {}) or --cap-add=SYS_PTRACE in a container",
+                         scope.empty() ? "not set" : scope),
+       ucx.fetchWithoutCopyThread});
+}
+
+void findMachine(std::vector<Finding>& findings) {
+  findings.push_back({"cores", std::to_string(std::thread::hardware_concurrency()), "", true});
+  struct statvfs shm {};
+  constexpr double kMega = 1e6;
+  constexpr double kNeeded = 128;  // 8 ranks were seen to hold 34 MB
+  const bool present = ::statvfs("/dev/shm", &shm) == 0;
+  const double free =
+      present ? static_cast<double>(shm.f_bavail) * static_cast<double>(shm.f_frsize) / kMega : 0;
+  findings.push_back({"/dev/shm", present ? fmt::format("{:.0f} MB free", free) : "missing",
+                      free >= kNeeded ? "" : "give it 128 MB or more (docker run --shm-size=1g)",
+                      free >= kNeeded});
+}
+
+void findPython(std::vector<Finding>& findings) {
+  const std::string python = pythonCommand();
+  const bool runs = pythonRuns(python, "pass");
+  findings.push_back({"python", runs ? python : python + " does not run",
+                      runs ? "" : "only the demo's picture needs it", runs});
+  if (!runs) return;
+  const bool plots = pythonRuns(python, "import matplotlib");
+  findings.push_back({"matplotlib", plots ? "found" : "missing",
+                      plots ? "" : "only the demo's picture needs it: pip install matplotlib", plots});
+}
+
+void findSettings(std::vector<Finding>& findings) {
+  for (const SetVariable& variable : setVariables()) {
+    findings.push_back({variable.name, variable.value,
+                        variable.known ? "" : "nothing reads it; docs/environment.md lists all",
+                        variable.known});
+  }
+  try {
+    const Topology topology = describedTopology("", 0, "host");
+    findings.push_back({"topology", fmt::format("{} (for {} ranks)", topology.name, topology.ranks),
+                        topology.bus > 0
+                            ? "relay never pays on it; state the real links by BYWAY_TOPOLOGY"
+                            : "",
+                        true});
+  } catch (const Error& error) {
+    findings.push_back({"topology", "invalid", error.what(), false});
+  }
+}
+
+void print(const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
+    fmt::print("{:<20} {}\n", finding.what,
+               coloured(finding.found, finding.good ? Colour::None : Colour::Bad));
+    if (!finding.advice.empty()) fmt::print("{:<20} -> {}\n", "", finding.advice);
+  }
+}
+
+int examine(const std::string& json) {
+  if (!json.empty()) requireWritable(json);
+  std::vector<Finding> findings{{"byway", versionText().substr(6), "", true}};
+  findUcx(findings);
+  findMachine(findings);
+  findPython(findings);
+  findSettings(findings);
+  print(findings);
+  if (!json.empty()) {
+    nlohmann::ordered_json document{{"byway", "doctor"}, {"version", 1}};
+    document["findings"] = nlohmann::ordered_json::array();
+    for (const Finding& f : findings) {
+      document["findings"].push_back(
+          {{"what", f.what}, {"found", f.found}, {"good", f.good}, {"advice", f.advice}});
+    }
+    writeFileAtomically(json, document.dump(2) + "\n");
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void addDoctorCommand(CLI::App& app, Action& action) {
+  auto* sub = app.add_subcommand("doctor", "Show what is found here, what is missing, how to get it");
+  auto json = std::make_shared<std::string>();
+  sub->add_option("--json", *json, "Write the findings to FILE");
+  sub->callback([&action, json] { action = [json] { return examine(*json); }; });
+}
+
+}  // namespace byway::tools

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The Python that belongs to this command: that of the virtual environment it is installed in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace byway::tools {
+
+std::string pythonCommand();
+
+// True when `python -c CODE` ends well; prints nothing.
+bool pythonRuns(const std::string& python, const std::string& code);
+
+// Runs a program with its output on the launcher's; returns its exit status, 127 where it cannot be
+// run.
+int runProgram(const std::vector<std::string>& program);
+
+std::string ownPath();  // of this executable
+
+}  // namespace byway::tools

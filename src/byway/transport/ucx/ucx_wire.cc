@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/transport/ucx/ucx_wire.h"
+
+#include "byway/transport/ucx/wire_impl.h"
+
+namespace byway {
+namespace ucx {
+
+UcxWire::UcxWire()
+    : forksAtStart_(forks()),
+      worker_(std::make_unique<Worker>()),
+      waiter_(std::make_unique<Waiter>(worker_->events())),
+      own_(makeProcessAddress()),
+      canReadOthers_(ucxInfo().fetchWithoutCopyThread) {
+  own_.worker = worker_->address();
+  packedAddress_ = pack(own_);
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                       UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = kAmId;
+  handler.flags = UCP_AM_FLAG_WHOLE_MSG | UCP_AM_FLAG_PERSISTENT_DATA;
+  handler.cb = &UcxWire::amCallback;
+  handler.arg = this;
+  check(ucp_worker_set_am_recv_handler(worker_->get(), &handler), "take active messages");
+}
+
+// Until messages come no more, so that what came in is seen before what was completed; then copies
+// may go on for a moment. Bounded, so that neither holds the caller.
+bool UcxWire::turn() {
+  constexpr int kMaxTurns = 64;
+  constexpr Seconds kSlice = 100e-6;
+  const Seconds start = clock().now();
+  bool active = false;
+  mustProgress_ = true;
+  for (int i = 0; i < kMaxTurns; ++i) {
+    const std::size_t before = inbox_.size();
+    if (ucp_worker_progress(worker_->get()) == 0) {
+      mustProgress_ = false;
+      break;
+    }
+    active = true;
+    if (inbox_.size() == before && clock().now() > start + kSlice) break;
+  }
+  return active;
+}
+
+bool UcxWire::progress() {
+  if (isOver()) return due_.drain();
+  bool active = turn();
+  for (std::size_t count = inbox_.size(); count > 0 && !inbox_.empty(); --count) {
+    const Inbound inbound = inbox_.front();
+    inbox_.pop_front();
+    dispatch(inbound);
+    active = true;
+  }
+  while (!failed_.empty()) {
+    const PeerId peer = failed_.back();
+    failed_.pop_back();
+    losePeer(peer);
+  }
+  active |= expireWithdrawals();
+  return due_.drain() || active;
+}
+
+Seconds UcxWire::nextTimer() const {
+  return withdrawals_.empty() ? kNever : withdrawals_.front().first;
+}
+
+bool UcxWire::arm() {
+  if (isOver()) return due_.empty();
+  if (mustProgress_ || !inbox_.empty() || !failed_.empty() || !due_.empty()) return false;
+  // BUSY also while a peer's queue is full: the caller yields, so that the peer can run.
+  return ucp_worker_arm(worker_->get()) == UCS_OK;
+}
+
+}  // namespace ucx
+
+std::unique_ptr<Wire> makeUcxWire() { return std::make_unique<ucx::UcxWire>(); }
+
+}  // namespace byway
