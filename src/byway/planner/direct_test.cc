@@ -16,7 +16,9 @@ double formula(const Candidate& c, Collective collective, double a) {
 
 void sweep(Collective collective) {
   for (const int n : {2, 3, 5, 8, 16}) {
-    for (int members = 2; members <= n; members = members < 5 ? members + 1 : 2 * members) {
+    for (int members = 2; members <= n; members = members < 5    ? members + 1
+                                                  : members == 5 ? 8
+                                                                 : 2 * members) {
       for (int groups = 1; groups <= n / members; ++groups) {
         const Cell cell = cellOf({collective, n, members, groups, 1, members / 2});
         for (const Candidate& c : directCandidates(cell)) {

@@ -273,6 +273,13 @@ NamedLp::Symmetry onNames(const LimitSymmetry& symmetry) {
   };
 }
 
+NamedLp foldedFlowLp(const LimitProblem& problem) {
+  auto lp = flowLp(problem);
+  std::vector<NamedLp::Symmetry> symmetries;
+  for (const auto& symmetry : symmetriesOf(problem)) symmetries.push_back(onNames(symmetry));
+  return symmetries.empty() ? std::move(lp) : lp.folded(symmetries);
+}
+
 double flowLpSize(const LimitProblem& problem) {
   double result = 0;
   for (std::size_t g = 0; g < problem.groups.size(); ++g) {

@@ -11,6 +11,9 @@ namespace byway {
 
 NamedLp flowLp(const LimitProblem& problem);
 
+// The same, smaller by the problem's symmetries.
+NamedLp foldedFlowLp(const LimitProblem& problem);
+
 // What a symmetry of the problem does to the names of its LP.
 NamedLp::Symmetry onNames(const LimitSymmetry& symmetry);
 

@@ -25,11 +25,7 @@ double fluidLimit(const LimitRequest& request, const Topology& topology) {
                             "than the {:.0f} allowed",
                             toString(request.collective), problem.ranks, size, kMostVariables));
   }
-  auto lp = flowLp(problem);
-  std::vector<NamedLp::Symmetry> symmetries;
-  for (const auto& symmetry : symmetriesOf(problem)) symmetries.push_back(onNames(symmetry));
-  if (!symmetries.empty()) lp = lp.folded(symmetries);
-  return problem.scale * lp.minimum();
+  return problem.scale * foldedFlowLp(problem).minimum();
 }
 
 }  // namespace byway

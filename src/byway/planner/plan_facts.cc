@@ -9,8 +9,9 @@
 namespace byway {
 namespace {
 
-// Solved in about a second.
-constexpr double kMostVariables = 2e4;
+// Of the LP as it is written, and without its symmetries: written in a second, solved in three.
+constexpr double kMostWritten = 2e5;
+constexpr std::size_t kMostSolved = 12000;
 
 // The size of the group's blocks, if they have one; a rank's block for itself does not move.
 std::optional<double> countOf(const PlanRequest& request, const Shape& shape, int group) {
@@ -51,8 +52,13 @@ std::optional<Seconds> limitOf(const PlanRequest& request, const Topology& topol
     if (!count) return std::nullopt;
     limit.counts.push_back(*count);
   }
-  if (flowLpSize(limitProblem(limit, topology)) > kMostVariables) return std::nullopt;
-  return fluidLimit(limit, topology);
+  const auto problem = limitProblem(limit, topology);
+  if (problem.groups.empty()) return 0;
+  if (flowLpSize(problem) > kMostWritten) return std::nullopt;
+  requireReachable(problem);
+  const auto lp = foldedFlowLp(problem);
+  if (lp.variables() > kMostSolved) return std::nullopt;
+  return problem.scale * lp.minimum();
 }
 
 PlanFacts factsOf(const Plan& plan, const PlanRequest& request, const Topology& topology) {

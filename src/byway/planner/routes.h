@@ -53,8 +53,9 @@ struct EmitOptions {
   int ring = 3;  // slots that a lane uses for each thing it keeps
 };
 
-// Writes local copies (a member's own block, the root's own part), sums in the order of docs/
-// reductions.md, stage slots, shares (direct slices first in each block). Slices of zero units are
+// Writes local copies (a member's own block, the root's own part), sums in the order that
+// docs/schedules.md states, stage slots, messages (what goes from one space of a rank to one of
+// another in a phase is one), shares (direct slices first in each block). Slices of zero units are
 // dropped. Throws Error{Internal} when a route is impossible; what it returns is not verified yet.
 Schedule emit(Shape shape, const std::vector<Slice>& slices, const EmitOptions& options);
 

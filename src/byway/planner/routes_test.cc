@@ -199,6 +199,16 @@ TEST(Routes, LanesTakeTurnsInTheirRing) {
   EXPECT_EQ(slots(3, 4), 5U);
 }
 
+// One contribution comes five phases before the other and must not be overwritten meanwhile.
+TEST(Routes, EarlyContributionsKeepTheirSlots) {
+  std::vector<Slice> slices;
+  for (int k = 0; k < 8; ++k) {
+    slices.push_back(
+        sumAt(2, 0, {{0, {0, 2, k + 5}}, {1, {1, 2, k}}}, {{2, 0, k + 6}, {2, 1, k + 6}}));
+  }
+  expectRight(emit(shapeOf(Collective::AllReduce, 3, {0, 1}), slices, {}));
+}
+
 std::string whyImpossible(const Shape& shape, const Slice& slice) {
   try {
     emit(shape, {slice}, {"bad"});

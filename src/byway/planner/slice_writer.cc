@@ -150,7 +150,7 @@ int SliceWriter::gather(int at, int kept) {
   return phase;
 }
 
-// `parts_` without the owner, and the owner last: the order of docs/reductions.md.
+// `parts_` without the owner, and the owner last: the order of docs/schedules.md.
 void SliceWriter::sum(int phase, Urgency urgency, const Place& to, const Place* owner,
                       int divisor) {
   std::sort(parts_.begin(), parts_.end(),

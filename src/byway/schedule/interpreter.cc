@@ -17,6 +17,9 @@ class Interpreter {
     for (int r = 0; r < s_.shape.ranks; ++r) {
       bindings_.push_back(bind(verified, r, {counts, {}, {}}, elementBytes, accumulatorBytes));
       stage_.emplace_back(bindings_.back().stageBytes);
+      const bool inputInOutput =
+          outputBlocks(s_.shape, r).size() >= inputBlocks(s_.shape, r).size();
+      home_.push_back(inputInOutput ? Space::Output : Space::Input);
       check(r);
     }
   }
@@ -39,21 +42,19 @@ class Interpreter {
   void check(int rank) const {
     const Binding& b = bindings_[static_cast<std::size_t>(rank)];
     const RankMemory& m = memory_[static_cast<std::size_t>(rank)];
-    const bool inputInOutput = m.inPlace && b.outputBytes >= b.inputBytes;
-    BYWAY_ASSERT(inputInOutput || m.input.size() == b.inputBytes);
-    BYWAY_ASSERT((m.inPlace && !inputInOutput) || m.output.size() == b.outputBytes);
+    BYWAY_ASSERT(!m.inPlace || s_.shape.collective != Collective::AllToAll);
+    const Space home = home_[static_cast<std::size_t>(rank)];
+    BYWAY_ASSERT((m.inPlace && home == Space::Output) || m.input.size() == b.inputBytes);
+    BYWAY_ASSERT((m.inPlace && home == Space::Input) || m.output.size() == b.outputBytes);
   }
 
-  // In place the smaller buffer lies in the larger, block by block at that block's place.
   std::byte* address(const Ref& ref, const Piece& piece) {
     const auto rank = static_cast<std::size_t>(ref.rank);
     const Binding& b = bindings_[rank];
     RankMemory& m = memory_[rank];
     if (ref.space == Space::Stage) return stage_[rank].data() + b.range(ref, piece).offset;
     Ref where = ref;
-    if (m.inPlace) {
-      where.space = b.outputBytes >= b.inputBytes ? Space::Output : Space::Input;
-    }
+    if (m.inPlace) where.space = home_[rank];
     auto& buffer = where.space == Space::Input ? m.input : m.output;
     return buffer.data() + b.range(where, piece).offset;
   }
@@ -103,6 +104,8 @@ class Interpreter {
   const InterpreterReduce& reduce_;
   std::span<RankMemory> memory_;
   std::vector<Binding> bindings_;
+  // Per rank: the buffer of more blocks. In place the other's lie in it, each at its place there.
+  std::vector<Space> home_;
   std::vector<std::vector<std::byte>> stage_;
 };
 

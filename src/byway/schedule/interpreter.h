@@ -15,8 +15,9 @@ namespace byway {
 struct RankMemory {
   std::vector<std::byte> input;
   std::vector<std::byte> output;
-  bool inPlace = false;  // Input's blocks lie in `output` (or, for reduce-scatter and scatter,
-                         // Output's block lies in `input`) at the field's usual place
+  // Input's blocks lie in `output`, each at its place there; or Output's in `input`, where that has
+  // more blocks (reduce-scatter, scatter). Not for all-to-all. The other vector is not looked at.
+  bool inPlace = false;
 };
 
 struct InterpreterInput {

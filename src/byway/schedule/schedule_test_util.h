@@ -24,8 +24,7 @@ class Hand : public ScheduleBuilder {
   Ref out(int rank, int block = 0, int share = 0) {
     return ref(Space::Output, rank, piece(block, share));
   }
-  Ref at(int rank, std::uint32_t slot, int block = 0, int share = 0,
-         Width width = Width::Element) {
+  Ref at(int rank, std::uint32_t slot, int block = 0, int share = 0, Width width = Width::Element) {
     return ref(Space::Stage, rank, piece(block, share, slot), width);
   }
   Ref slot(int rank, int block = 0, int share = 0, Width width = Width::Element) {
@@ -113,7 +112,7 @@ inline Schedule relayedPairs(const std::vector<std::pair<int, int>>& pairs, int 
     h.transfer(h.in(b, g), exchanged[exchanged.size() - 2]);
     h.transfer(h.in(a, g), exchanged.back());
     eachHelper(g, [&](int first, int second, int helper, int share) {
-      raised.emplace_back(h.slot(helper, g, share), h.slot(helper, g, share));
+      raised.push_back({h.slot(helper, g, share), h.slot(helper, g, share)});
       h.transfer(h.in(first, g, share), raised.back().first);
       h.transfer(h.in(second, g, share), raised.back().second);
     });
@@ -178,7 +177,8 @@ inline Schedule reduceScatterByPartials() {
   return std::move(h).finish();
 }
 
-// Members 2, 0, 1 with root 2, helper 3: share 0 straight, 1 through member 0, 2 through the helper.
+// Members 2, 0, 1 with root 2, helper 3: share 0 straight, 1 through member 0, 2 through the
+// helper.
 inline Schedule forwardedBroadcast() {
   Hand h(cutEvenly(makeShape(Collective::Broadcast, 4, {Group{{2, 0, 1}, 0}}), 3), "forwarded");
   h.beginPhase();

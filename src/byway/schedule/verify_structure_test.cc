@@ -269,9 +269,10 @@ TEST(V10, WritesAPieceOverAnothersInput) {
   };
   EXPECT_TRUE(accepted(twoPieceCopy(at(2, 3), at(0, 1))));
   EXPECT_TRUE(accepted(twoPieceCopy(at(0, 1), at(0, 1))));
-  EXPECT_TRUE(refusedBy(10, "step 2 has two pieces in one place", twoPieceCopy(at(1, 2), at(0, 1))));
-  EXPECT_TRUE(refusedBy(10, "step 2 has two pieces in one place", twoPieceCopy(at(1, 0), at(0, 1))));
-  EXPECT_TRUE(refusedBy(10, "step 2 has two pieces in one place", twoPieceCopy(at(3, 0), at(0, 1))));
+  const char* text = "step 2 has two pieces in one place";
+  EXPECT_TRUE(refusedBy(10, text, twoPieceCopy(at(1, 2), at(0, 1))));
+  EXPECT_TRUE(refusedBy(10, text, twoPieceCopy(at(1, 0), at(0, 1))));
+  EXPECT_TRUE(refusedBy(10, text, twoPieceCopy(at(3, 0), at(0, 1))));
 }
 
 TEST(V10, WritesAPlaceTwice) {

@@ -2,7 +2,11 @@
 // Right schedules are accepted, and what is made of them. The rules have files of their own.
 #include "byway/schedule/verify.h"
 
+#include <algorithm>
+#include <numeric>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -131,21 +135,44 @@ TEST(LocalProgram, IsOneRanksPart) {
   }
 }
 
+OpId opOf(const Schedule& s, const LocalOp& op) {
+  switch (op.kind) {
+    case LocalKind::Send:
+      return sendOp(op.index);
+    case LocalKind::Recv:
+      return recvOp(op.index);
+    case LocalKind::Reduce:
+    case LocalKind::Copy:
+      return stepOp(s, op.index);
+  }
+  return 0;
+}
+
 TEST(LocalProgram, TogetherTheyHoldEveryOperationAndDependenceOnce) {
   for (const Schedule& s : handWritten()) {
     const auto verified = verify(s);
-    std::size_t ops = 0;
-    std::size_t waits = 0;
-    std::size_t next = 0;
+    std::vector<OpId> ops;
+    std::vector<std::pair<OpId, OpId>> edges, expected;
     for (int r = 0; r < s.shape.ranks; ++r) {
       const LocalProgram& p = verified->local(r);
-      ops += p.ops.size();
-      next += p.next.size();
-      for (const LocalOp& op : p.ops) waits += op.waitsFor;
+      std::vector<std::uint32_t> waits(p.ops.size());
+      for (const LocalOp& op : p.ops) {
+        ops.push_back(opOf(s, op));
+        for (const auto next : std::span(p.next).subspan(op.firstNext, op.nextCount)) {
+          edges.emplace_back(ops.back(), opOf(s, p.ops.at(next)));
+          ++waits[next];
+        }
+      }
+      for (std::size_t i = 0; i < waits.size(); ++i) EXPECT_EQ(p.ops[i].waitsFor, waits[i]);
     }
-    EXPECT_EQ(ops, 2 * s.transfers.size() + s.steps.size()) << s.name;
-    EXPECT_EQ(waits, verified->graph().edges.size()) << s.name;
-    EXPECT_EQ(next, waits) << s.name;
+    std::sort(ops.begin(), ops.end());
+    std::sort(edges.begin(), edges.end());
+    for (const auto& d : verified->graph().edges) expected.emplace_back(d.before, d.after);
+    std::sort(expected.begin(), expected.end());
+    EXPECT_EQ(edges, expected) << s.name;
+    std::vector<OpId> all(2 * s.transfers.size() + s.steps.size());
+    std::iota(all.begin(), all.end(), 0U);
+    EXPECT_EQ(ops, all) << s.name;
   }
 }
 

@@ -26,7 +26,8 @@ TEST(V4, ReadsAStageSlotBeforeItIsWritten) {
 TEST(V4, FoldsAStageSlotBeforeItIsWritten) {
   Schedule s = exchange({0, 1}, 2);
   s.slots[0]++;
-  s.pieces[s.inputs[1].first].slot = 1;
+  s.inputs[1].first = static_cast<std::uint32_t>(s.pieces.size());
+  s.pieces.push_back(Hand::piece(0, 0, 1));
   EXPECT_TRUE(refusedBy(4, "step 0 reads stage of rank 0 (block 0 share 0 slot 1) before", s));
 }
 

@@ -49,6 +49,15 @@ std::string pythonCommand() {
   return std::filesystem::exists(beside, ignored) ? beside.string() : "python3";
 }
 
+std::vector<std::string> pythonCandidates() {
+  std::vector<std::string> candidates{pythonCommand()};
+  std::error_code ignored;
+  const std::string ofSources = BYWAY_SOURCE_DIR "/.venv/bin/python";  // a build that is not installed
+  if (std::filesystem::exists(ofSources, ignored)) candidates.push_back(ofSources);
+  if (candidates.front() != "python3") candidates.emplace_back("python3");
+  return candidates;
+}
+
 bool pythonRuns(const std::string& python, const std::string& code) {
   return spawn({python, "-c", code}, true) == 0;
 }

@@ -8,6 +8,8 @@
 namespace byway::tools {
 
 std::string pythonCommand();
+// That one first, then those that may have the demo's drawing code.
+std::vector<std::string> pythonCandidates();
 
 // True when `python -c CODE` ends well; prints nothing.
 bool pythonRuns(const std::string& python, const std::string& code);

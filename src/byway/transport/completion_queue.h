@@ -14,7 +14,8 @@ class CompletionQueue {
   void push(Completion done, Outcome outcome) { due_.emplace_back(done, outcome); }
   bool empty() const { return due_.empty(); }
 
-  // Calls what is due now; what the calls add waits for the next drain. True if anything was called.
+  // Calls what is due now; what the calls add waits for the next drain. True if anything was
+  // called.
   bool drain() {
     const std::size_t count = due_.size();
     for (std::size_t i = 0; i < count && !due_.empty(); ++i) {

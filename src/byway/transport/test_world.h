@@ -3,14 +3,14 @@
 // which rank, call and index a byte came from.
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "byway/transport/inproc/inproc_wire.h"
 #include "byway/transport/paced/paced_wire.h"
@@ -138,8 +138,7 @@ std::vector<Piece> cut(Bytes& data, std::initializer_list<std::size_t> sizes) {
   std::vector<Piece> pieces;
   std::size_t at = 0;
   for (std::size_t i = 0; at < data.size(); ++i) {
-    const std::size_t count =
-        std::min(*(sizes.begin() + i % sizes.size()), data.size() - at);
+    const std::size_t count = std::min(*(sizes.begin() + i % sizes.size()), data.size() - at);
     Piece piece;
     piece.address = data.data() + at;
     piece.bytes = count;

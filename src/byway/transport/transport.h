@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Matched messages over a Wire: send and recv meet by MatchKey, never by arrival.
 // Not thread-safe: the engine's lock covers every call except sleep() and wake(). Completions are
-// called from progress(), cancel() and close(); where nothing has to be waited for (an unequal size,
-// a cancelled communicator) also from send() and recv().
+// called from progress(), cancel() and close(); where nothing has to be waited for (an unequal
+// size, a cancelled communicator) also from send() and recv().
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace byway {
 
 struct TransportOptions {
-  std::size_t eagerBytes = 8192;            // data up to this size travels with its header
+  std::size_t eagerBytes = 8192;  // data up to this size travels with its header
   // Eager bytes and messages of ours that may lie unmatched at one peer; beyond either a message is
   // announced, not sent. The same in all processes.
   std::size_t eagerCredit = std::size_t{1} << 20;

@@ -40,7 +40,7 @@ TEST_P(Cancel, PostedReceive) {
   EXPECT_EQ(w[1].outstanding(1), 1u);
   w[1].cancel(1);
   EXPECT_TRUE(received.is(Outcome::Cancelled));
-  w[1].cancel(1);  // twice is once
+  w[1].cancel(1);                  // twice is once
   w.send(0, 1, kKey, data, sent);  // late for a communicator that is gone
   w.settle();
   EXPECT_TRUE(sent.is(isEager() ? Outcome::Ok : Outcome::Cancelled));

@@ -31,7 +31,8 @@ TEST(Transport, MatchesByKeyWhateverTheOrder) {
     in[i].resize(out[i].size());
   }
   // Half of the receives come before, half after the sends; both in orders of their own.
-  for (int i = 0; i < kCount; i += 2) w.recv(1, 0, key((i * 7) % kCount), in[(i * 7) % kCount], received[(i * 7) % kCount]);
+  for (int i = 0; i < kCount; i += 2)
+    w.recv(1, 0, key((i * 7) % kCount), in[(i * 7) % kCount], received[(i * 7) % kCount]);
   for (int i = kCount - 1; i >= 0; --i) w.send(0, 1, key(i), out[i], sent[i]);
   w.settle();
   for (int i = 0; i < kCount; ++i) {

@@ -4,13 +4,13 @@
 // Transport's (transport.h), the same for all back-ends; pacing is a decorator (paced/).
 //
 // Nothing here is thread-safe unless it says so: the engine's lock covers every call. A wire calls
-// completions and the sink from inside progress() and close() only, so no call re-enters its caller;
-// they may call any function of the wire but progress(), sleep() and close().
+// completions and the sink from inside progress() and close() only, so no call re-enters its
+// caller; they may call any function of the wire but progress(), sleep() and close().
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -35,9 +35,9 @@ using Stamp = std::array<std::uint64_t, 6>;
 // What became of a transfer. After any of them the transport no longer touches its buffers.
 enum class Outcome : std::uint8_t {
   Ok,
-  Cancelled,   // cancel() or close(), here or at the peer, reached it first
-  PeerLost,    // the peer's process or the way to it is gone
-  WrongSize,   // the message and the posted receive differ in bytes; nothing was written
+  Cancelled,  // cancel() or close(), here or at the peer, reached it first
+  PeerLost,   // the peer's process or the way to it is gone
+  WrongSize,  // the message and the posted receive differ in bytes; nothing was written
 };
 
 // A callback without allocation: fn(self, tag, outcome).
@@ -52,7 +52,7 @@ struct Completion {
 
 // An opaque, self-describing address of a process's wire; at most 4 KB; sent through the store.
 using Address = std::vector<std::byte>;
-using PeerId = std::int32_t;  // small and dense from 0: owners index tables by it
+using PeerId = std::int32_t;   // small and dense from 0: owners index tables by it
 using SendId = std::uint64_t;  // names a message until its `done`; 0: nothing to withdraw
 
 enum class MessageKind : std::uint8_t {
@@ -108,13 +108,14 @@ class Wire {
   // may be reused, and the result is 0. Not eager: only the header goes; the pieces must stay
   // readable until `done`, which comes when the receiver finished (or the peer is lost).
   virtual SendId send(PeerId peer, const WireHeader& header, std::span<const ConstBuffer> pieces,
-                    bool eager, Completion done) = 0;
+                      bool eager, Completion done) = 0;
   // Asks for `done` soon (within kWithdrawBound even if the peer does not answer), with Cancelled
   // unless the receiver finished first.
   virtual void withdraw(SendId id) = 0;
   static constexpr Seconds kWithdrawBound = 0.5;
 
-  // Copies bytes [offset, offset + to.bytes) of an arrived message to `to`. Several may be under way.
+  // Copies bytes [offset, offset + to.bytes) of an arrived message to `to`. Several may be under
+  // way.
   virtual void fetch(PeerId from, const Arrival& arrival, std::uint64_t offset, Buffer to,
                      Completion done) = 0;
   // Fetches of this arrival that are under way may end early, with Cancelled.

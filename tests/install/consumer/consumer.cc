@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program of another project: uses the installed headers and library only.
+// A program of another project: one rank, through the installed library and UCX.
 #include <cstdio>
 
-#include "byway/base/error.h"
-#include "byway/base/types.h"
-#if __has_include("byway/comm/communicator.h")
 #include "byway/comm/communicator.h"
-#endif
 
 int main() {
-  const byway::Error error(byway::ErrorCode::Timeout, "late", 3, 7);
-  std::printf("%s %zu\n", byway::toString(error.code()), byway::sizeOf(byway::DType::BFloat16));
+  byway::HashStore store;
+  const auto communicator =
+      byway::Communicator::create(byway::Endpoint::process(), store, "consumer", {0}, 0);
+  float value = 3;
+  const byway::Region region(&value, sizeof value);
+  communicator->allReduce(region, region, 1, byway::DType::Float32).wait();
+  std::printf("%d of %d: %g\n", communicator->rank(), communicator->size(), value);
 }

@@ -67,8 +67,7 @@ TEST(InprocWire, ThreadsExchangeAllToAll) {
 }
 
 TEST(InprocWire, WakeEndsASleepFromAnotherThread) {
-  Transport transport(
-      makeInprocWire(std::make_shared<InprocFabric>(), SteadyClock::instance()));
+  Transport transport(makeInprocWire(std::make_shared<InprocFabric>(), SteadyClock::instance()));
   std::atomic<int> wakes{0};
   std::thread waker([&] {
     for (int i = 0; i < 100; ++i) {
@@ -87,8 +86,7 @@ TEST(InprocWire, WakeEndsASleepFromAnotherThread) {
 }
 
 TEST(InprocWire, SleepEndsAtItsTime) {
-  Transport transport(
-      makeInprocWire(std::make_shared<InprocFabric>(), SteadyClock::instance()));
+  Transport transport(makeInprocWire(std::make_shared<InprocFabric>(), SteadyClock::instance()));
   const Seconds until = transport.clock().now() + 0.01;
   ASSERT_TRUE(transport.arm());
   transport.sleep(until);

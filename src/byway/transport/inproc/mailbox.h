@@ -21,7 +21,7 @@ struct Message {
   PeerId from = -1;
   bool eager = false;
   SendId id = 0;
-  std::vector<ConstBuffer> pieces;   // eager: over `copy`
+  std::vector<ConstBuffer> pieces;  // eager: over `copy`
   std::vector<std::byte> copy;
   // Held while bytes are copied out, so that a withdrawal waits for at most one copy.
   std::mutex mutex;

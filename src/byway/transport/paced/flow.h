@@ -46,9 +46,9 @@ struct Flow {
   Seconds end = 0;
   Seconds horizon = 0;  // all bytes that are due before it were asked for
   std::deque<Part> parts;
-  std::size_t inFlight = 0;        // slices that the inner wire is fetching
-  Outcome outcome = Outcome::Ok;   // another one stops it
-  bool isQueued = false;           // waits for its delivery in its link's queue
+  std::size_t inFlight = 0;       // slices that the inner wire is fetching
+  Outcome outcome = Outcome::Ok;  // another one stops it
+  bool isQueued = false;          // waits for its delivery in its link's queue
 
   // The first byte that was not asked for yet, or the message's size.
   std::uint64_t firstUnissued() const {
@@ -58,7 +58,9 @@ struct Flow {
     }
     return first;
   }
-  bool isIssued() const { return outcome != Outcome::Ok || firstUnissued() == arrival.header.bytes; }
+  bool isIssued() const {
+    return outcome != Outcome::Ok || firstUnissued() == arrival.header.bytes;
+  }
   bool isDue(Seconds now) const {
     return inFlight == 0 && isIssued() && (now >= end || outcome != Outcome::Ok);
   }

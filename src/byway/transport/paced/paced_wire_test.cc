@@ -56,10 +56,13 @@ TEST_P(PacedWire, AllLinksAreBusyAtOnce) {
   World w(kRanks, allAt(kRate), GetParam());
   std::vector<std::vector<std::byte>> out, in;
   std::vector<Probe> sent(64), received(64);
-  auto bytes = [](int from, int to) { return std::size_t{20'000} + 1000u * static_cast<unsigned>(from) + static_cast<unsigned>(to); };
+  auto bytes = [](int from, int to) {
+    return std::size_t{20'000} + 1000u * static_cast<unsigned>(from) + static_cast<unsigned>(to);
+  };
   for (int from = 0; from < kRanks; ++from) {
     for (int to = 0; to < kRanks; ++to) {
-      out.push_back(pattern(static_cast<unsigned>(from), static_cast<unsigned>(to), bytes(from, to)));
+      out.push_back(
+          pattern(static_cast<unsigned>(from), static_cast<unsigned>(to), bytes(from, to)));
       in.emplace_back(bytes(from, to));
     }
   }
@@ -158,7 +161,12 @@ TEST_P(PacedWire, PiecesAndPhantomsTakeTheSameTime) {
 }
 
 TEST_P(PacedWire, ControlMessagesAndUnlimitedLinksAreNotPaced) {
-  World w(2, [](int from, int) { return LinkRate{from == 0 ? kRate : 0, 0}; }, GetParam());
+  World w(
+      2,
+      [](int from, int) {
+        return LinkRate{from == 0 ? kRate : 0, 0};
+      },
+      GetParam());
   const auto big = pattern(0, 1, 1'000'000);
   std::vector<std::byte> got(big.size()), back(big.size());
   Probe sent, sentBack, received, receivedBack;

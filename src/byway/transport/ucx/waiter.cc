@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/transport/ucx/waiter.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -13,6 +12,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include "byway/base/error.h"
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/tools/demo/virtual_run.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "byway/comm/virtual_world.h"
+#include "byway/tools/demo/oracle.h"
+
+namespace byway::tools {
+namespace {
+
+Segments segmentsOf(std::span<std::byte> memory) {
+  const Buffer buffer{memory.data(), memory.size(), MemoryKind::Host, 0};
+  return memory.empty() ? Segments() : Segments({&buffer, 1});
+}
+
+RunEvent runOne(const DemoCell& cell, const Topology& topology, Way way,
+                const std::shared_ptr<const VerifiedSchedule>& schedule,
+                std::vector<std::unique_ptr<DemoBuffers>>& buffers) {
+  const int call = way == Way::Direct ? 0 : 1;
+  VirtualCall request;
+  request.schedule = schedule;
+  request.blockCounts.assign(schedule->schedule().shape.blocks.size(), cell.count);
+  request.dtype = cell.dtype;
+  for (auto& one : buffers) {
+    one->prepare(call);
+    request.inputs.push_back(segmentsOf(one->input()));
+    request.outputs.push_back(segmentsOf(one->output()));
+  }
+  VirtualWorld world(topology);
+  RunEvent event;
+  event.cell = cell.number;
+  event.way = way;
+  event.duration = world.run(request);
+  for (int rank = 0; rank < cell.ranks; ++rank) {
+    event.wrong += buffers[static_cast<std::size_t>(rank)]->countWrong(call);
+    event.checked += buffers[static_cast<std::size_t>(rank)]->checked();
+    if (!cell.hasMember(rank)) event.helperStage = std::max(event.helperStage, world.stagePeak(rank));
+  }
+  return event;
+}
+
+}  // namespace
+
+CellResult runVirtually(const DemoCell& cell, const Topology& topology) {
+  CellResult result;
+  result.cell = cell;
+  result.times = computeTimes(cell, topology);
+  const Plan made = plan(requestOf(cell), topology);
+  result.plan = {cell.number,         made.chosen->schedule().name, made.direct->schedule().name,
+                 made.chosen->hash(), made.direct->hash(),          made.predicted,
+                 made.directPredicted};
+  std::vector<std::unique_ptr<DemoBuffers>> buffers;
+  for (int rank = 0; rank < cell.ranks; ++rank) {
+    buffers.push_back(std::make_unique<DemoBuffers>(cell, rank));
+  }
+  // What the cost model predicts is compared with the engine's own time on the same links.
+  result.times.directComputed = made.directPredicted;
+  result.times.chosenComputed = made.predicted;
+  result.direct.push_back(runOne(cell, topology, Way::Direct, made.direct, buffers));
+  result.chosen.push_back(runOne(cell, topology, Way::Chosen, made.chosen, buffers));
+  return result;
+}
+
+}  // namespace byway::tools
