@@ -161,7 +161,10 @@ void Channel::breakWith(const Error& error, bool tell) {
   if (broken_) return;
   broken_ = error;
   brokenAt_ = transport_.clock().now();
-  for (const auto& operation : operations_) operation->fail(error);
+  // Calls before the one that failed may have all they need, and are given the time to end well.
+  for (const auto& operation : operations_) {
+    if (static_cast<std::int64_t>(operation->sequence()) >= error.sequence()) operation->fail(error);
+  }
   if (tell) {
     const ControlMessage message{ControlKind::Broken, id(),     rank(), error.code(),
                                  error.sequence(),    error.what()};
@@ -169,6 +172,21 @@ void Channel::breakWith(const Error& error, bool tell) {
     for (int r = 0; r < ranks(); ++r) {
       if (r != rank()) transport_.control(peer(r), bytes);
     }
+  }
+  cancelled_ = false;
+  cancelWhenMay();
+}
+
+void Channel::cancelWhenMay() {
+  if (cancelled_) return;
+  const bool late = transport_.clock().now() >= brokenAt_ + kDrainSeconds;
+  const bool waits = std::any_of(operations_.begin(), operations_.end(), [](const auto& operation) {
+    return !operation->failed() && !operation->finished();
+  });
+  if (waits && !late) return;
+  cancelled_ = true;
+  for (const auto& operation : operations_) {
+    if (!operation->finished()) operation->fail(*broken_);
   }
   transport_.cancel(id());
 }
@@ -217,6 +235,7 @@ bool Channel::advance() {
   }
   if (!broken_) startWhatMay();
   for (const auto& operation : operations_) did = operation->advance() || did;
+  if (broken_) cancelWhenMay();
   return retire() || did;
 }
 

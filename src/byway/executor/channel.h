@@ -64,6 +64,7 @@ class Channel {
   static constexpr std::size_t kRemembered = 64;
 
   void mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key, const Stamp& theirs);
+  void cancelWhenMay();
   void checkDepartures();
   void checkRefusal(std::uint64_t sequence);
   void startWhatMay();
@@ -83,6 +84,7 @@ class Channel {
   std::vector<std::uint64_t> leftAfter_;  // per rank: calls it made before it left
   std::vector<std::shared_ptr<Operation>> lingering_;  // reported as failed, buffers still in use
   Seconds brokenAt_ = 0;
+  bool cancelled_ = false;  // the transport was told, after the break
   std::vector<std::function<void()>> callbacks_;
 };
 

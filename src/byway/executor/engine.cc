@@ -133,14 +133,14 @@ void Engine::close(Channel& channel, Seconds bound) {
 void Engine::abort(Channel& channel, const std::string& why) {
   const Guard guard(*this);
   channel.breakWith(Error(ErrorCode::Aborted, why, channel.rank()), true);
-  alarmThread();
+  alarmDriver();
   changed_.notify_all();
 }
 
 std::shared_ptr<Operation> Engine::submit(Channel& channel, OperationRequest request) {
   const Guard guard(*this);
   auto operation = channel.submit(std::move(request));
-  if (!operation->done()) alarmThread();
+  alarmDriver();
   return operation;
 }
 
@@ -149,12 +149,10 @@ void Engine::refuse(Channel& channel, const Error& error) {
   channel.refuse(error);
 }
 
-// New work may bring the next timer forward, so a sleeping thread must look again. A caller that
-// drives will see it anyway.
-void Engine::alarmThread() {
-  if (!options_.progressThread || driving_) return;
+// New work may bring the next timer forward or be over already, so whoever sleeps must look again.
+void Engine::alarmDriver() {
   if (sleeping_) transport_->wake();
-  else changed_.notify_all();
+  else if (!driving_) changed_.notify_all();
 }
 
 bool Engine::wait(const Operation& operation, Seconds timeout) {
@@ -244,7 +242,7 @@ bool Engine::waitFor(const Predicate& over, Seconds until) {
     changed_.notify_all();
   }
   --waiters_;
-  if (waiters_ == 0) alarmThread();
+  if (waiters_ == 0) alarmDriver();
   return over();
 }
 
@@ -253,15 +251,16 @@ template <typename Predicate>
 void Engine::drive(std::unique_lock<std::mutex>& lock, const Predicate& over) {
   Seconds idleSince = kNever;
   for (;;) {
-    const bool did = progressOnce();
-    if (!callbacks_.empty()) {
-      changed_.notify_all();
-      runCallbacks(lock);
-    }
-    if (did && waiters_ > 1) changed_.notify_all();
-    const Seconds until = over();
+    // Asked first after every moment without the lock: whoever drives now may be asleep, and would
+    // not learn of what was completed here.
+    Seconds until = over();
     if (until == kNever) return;
+    const bool did = progressOnce();
+    if (did && waiters_ > 1) changed_.notify_all();
+    runCallbacks(lock);
     giveWay(lock);
+    until = over();
+    if (until == kNever) return;
     if (did) {
       idleSince = kNever;
       continue;

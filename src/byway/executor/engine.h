@@ -91,7 +91,7 @@ class Engine final : private ArrivalSink {
   void giveWay(std::unique_lock<std::mutex>& lock);
   void runCallbacks(std::unique_lock<std::mutex>& lock);
   void block(std::unique_lock<std::mutex>& lock, Seconds until);
-  void alarmThread();
+  void alarmDriver();
   void threadMain();
   void checkProcess() const;
 

@@ -130,6 +130,7 @@ bool sameSet(std::vector<int> a, std::vector<int> b) {
 
 std::vector<int> imageOf(const std::vector<int>& ranks, const std::vector<int>& image) {
   std::vector<int> result;
+  result.reserve(ranks.size());
   for (const int rank : ranks) result.push_back(image[static_cast<std::size_t>(rank)]);
   return result;
 }

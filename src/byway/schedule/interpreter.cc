@@ -28,7 +28,8 @@ class Interpreter {
     for (const Phase& phase : s_.phases) {
       std::vector<std::vector<std::byte>> moving;
       const auto end = phase.firstTransfer + phase.transferCount;
-      for (auto t = phase.firstTransfer; t < end; ++t) moving.push_back(gather(s_.transfers[t].from));
+      for (auto t = phase.firstTransfer; t < end; ++t)
+        moving.push_back(gather(s_.transfers[t].from));
       for (auto t = phase.firstTransfer; t < end; ++t) {
         scatter(s_.transfers[t].to, moving[t - phase.firstTransfer]);
       }
@@ -37,7 +38,9 @@ class Interpreter {
   }
 
  private:
-  const Binding& binding(const Ref& ref) const { return bindings_[static_cast<std::size_t>(ref.rank)]; }
+  const Binding& binding(const Ref& ref) const {
+    return bindings_[static_cast<std::size_t>(ref.rank)];
+  }
 
   void check(int rank) const {
     const Binding& b = bindings_[static_cast<std::size_t>(rank)];

@@ -25,9 +25,9 @@ struct InterpreterInput {
   Width width;
 };
 // to = fold(inputs) over `elements`, finished when toWidth is Element.
-using InterpreterReduce = std::function<void(void* to, Width toWidth,
-                                             std::span<const InterpreterInput> inputs,
-                                             std::size_t elements, std::uint32_t divisor)>;
+using InterpreterReduce =
+    std::function<void(void* to, Width toWidth, std::span<const InterpreterInput> inputs,
+                       std::size_t elements, std::uint32_t divisor)>;
 
 // memory[r] holds rank r's buffers and receives its results; blockCounts in elements.
 void interpret(const VerifiedSchedule& schedule, std::span<const std::uint64_t> blockCounts,

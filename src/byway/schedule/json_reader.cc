@@ -66,6 +66,10 @@ std::string reasonOf(const Json::parse_error& error) {
 }  // namespace
 
 struct JsonReader::Document {
+  explicit Document(std::string name) : source(std::move(name)) {}
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+
   std::string source;
   Json root;
 };
@@ -79,8 +83,7 @@ JsonReader JsonReader::parse(std::string_view text, const std::string& source,
   if (text.size() > maxBytes) {
     refuse(fmt::format("{}: {} bytes, more than the {} allowed", source, text.size(), maxBytes));
   }
-  auto document = std::make_shared<Document>();
-  document->source = source;
+  auto document = std::make_shared<Document>(source);
   try {
     document->root = Json::parse(text.begin(), text.end(), Checks(document->source));
   } catch (const Json::parse_error& error) {

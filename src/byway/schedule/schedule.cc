@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/schedule/schedule.h"
 
-#include <fmt/format.h>
-
 #include <iterator>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "byway/base/error.h"
 #include "byway/base/hash.h"
@@ -45,10 +45,10 @@ std::uint64_t hashShape(const Shape& shape, std::uint64_t h) {
     for (const int r : g.ranks) h = hashMix(h, static_cast<std::uint32_t>(r));
   }
   for (const Block& b : shape.blocks) {
-    h = hashMix(h, static_cast<std::uint64_t>(b.source) << 32 |
-                       static_cast<std::uint32_t>(b.destination));
-    h = hashMix(h, static_cast<std::uint64_t>(b.group) << 32 |
-                       static_cast<std::uint32_t>(b.directShares));
+    h = hashMix(
+        h, static_cast<std::uint64_t>(b.source) << 32 | static_cast<std::uint32_t>(b.destination));
+    h = hashMix(
+        h, static_cast<std::uint64_t>(b.group) << 32 | static_cast<std::uint32_t>(b.directShares));
     h = hashMix(h, b.shares.size());
     for (const auto share : b.shares) h = hashMix(h, share);
   }
@@ -159,8 +159,12 @@ void ScheduleBuilder::reduce(const Ref& to, std::span<const Ref> inputs, int div
 
 void ScheduleBuilder::copy(const Ref& to, const Ref& from, bool skipWhenAliased) {
   BYWAY_ASSERT(!schedule_.phases.empty());
-  Step step{StepKind::Copy, skipWhenAliased, 1, to,
-            static_cast<std::uint32_t>(schedule_.inputs.size()), 1};
+  Step step{StepKind::Copy,
+            skipWhenAliased,
+            1,
+            to,
+            static_cast<std::uint32_t>(schedule_.inputs.size()),
+            1};
   schedule_.inputs.push_back(from);
   schedule_.steps.push_back(step);
   ++schedule_.phases.back().stepCount;

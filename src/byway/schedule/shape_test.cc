@@ -28,7 +28,9 @@ std::vector<std::vector<int>> ofEveryRank(const Shape& shape,
   return result;
 }
 
-std::vector<std::vector<int>> inputs(Collective c) { return ofEveryRank(twoGroups(c), inputBlocks); }
+std::vector<std::vector<int>> inputs(Collective c) {
+  return ofEveryRank(twoGroups(c), inputBlocks);
+}
 std::vector<std::vector<int>> outputs(Collective c) {
   return ofEveryRank(twoGroups(c), outputBlocks);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "byway/schedule/verify_rules.h"
 
@@ -84,12 +84,12 @@ class Conflicts {
   void edgesPointForward() {
     const Dependence* last = nullptr;
     for (const Dependence& d : graph_.edges) {
-      if (d.before >= when_.size() || d.after >= when_.size() || rank_[d.before] != rank_[d.after] ||
-          when_[d.before] >= when_[d.after]) {
+      if (d.before >= when_.size() || d.after >= when_.size() ||
+          rank_[d.before] != rank_[d.after] || when_[d.before] >= when_[d.after]) {
         findings_.add(7, fmt::format("dependence {} -> {} does not point forward within a rank",
                                      d.before, d.after));
-      } else if (last != nullptr && (last->after > d.after ||
-                                     (last->after == d.after && last->before >= d.before))) {
+      } else if (last != nullptr &&
+                 (last->after > d.after || (last->after == d.after && last->before >= d.before))) {
         findings_.add(7, "dependences are not sorted");
       }
       last = &d;
@@ -139,8 +139,9 @@ class Conflicts {
   bool ordered(OpId before, OpId after) const {
     const auto first = graph_.edges.begin() + firstEdge_[after];
     const auto last = graph_.edges.begin() + firstEdge_[after + 1];
-    if (std::binary_search(first, last, Dependence{before, after},
-                           [](const Dependence& a, const Dependence& b) { return a.before < b.before; })) {
+    if (std::binary_search(
+            first, last, Dependence{before, after},
+            [](const Dependence& a, const Dependence& b) { return a.before < b.before; })) {
       return true;
     }
     return std::any_of(first, last, [&](const Dependence& d) {

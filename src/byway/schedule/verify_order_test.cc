@@ -57,18 +57,18 @@ TEST(V6, IsReportedOnce) {
   Schedule s = slotReuse(1);
   s.phases = {{0, 2, 0, 1}};
   const auto found = violations(s);
-  EXPECT_TRUE(std::none_of(found.begin(), found.end(),
-                           [](const Violation& v) { return v.rule == 7; }))
-      << listed(found);
+  EXPECT_TRUE(std::none_of(found.begin(), found.end(), [](const Violation& v) {
+    return v.rule == 7;
+  })) << listed(found);
 }
 
 TEST(V7, ReusesASlotWithoutWaitingForItsReader) {
   const Schedule s = slotReuse(4);
   const auto found = violations(s, dependencesOf(s, /*withWriteAfterRead=*/false));
   EXPECT_TRUE(refusedBy(7, "write after read unordered", found));
-  EXPECT_TRUE(std::all_of(found.begin(), found.end(),
-                          [](const Violation& v) { return v.rule == 7; }))
-      << listed(found);
+  EXPECT_TRUE(std::all_of(found.begin(), found.end(), [](const Violation& v) {
+    return v.rule == 7;
+  })) << listed(found);
 }
 
 // The output is where the input is.
@@ -108,12 +108,11 @@ TEST(V7, LacksAnyOneDependence) {
     const auto implied = [&](const Dependence& d) {
       return std::any_of(graph.edges.begin(), graph.edges.end(), [&](const Dependence& first) {
         return first.before == d.before && first.after != d.after &&
-               std::binary_search(graph.edges.begin(), graph.edges.end(),
-                                  Dependence{first.after, d.after},
-                                  [](const Dependence& a, const Dependence& b) {
-                                    return std::pair(a.after, a.before) <
-                                           std::pair(b.after, b.before);
-                                  });
+               std::binary_search(
+                   graph.edges.begin(), graph.edges.end(), Dependence{first.after, d.after},
+                   [](const Dependence& a, const Dependence& b) {
+                     return std::pair(a.after, a.before) < std::pair(b.after, b.before);
+                   });
       });
     };
     for (std::size_t i = 0; i < graph.edges.size(); ++i) {
@@ -132,8 +131,8 @@ TEST(V7, LacksAnyOneDependence) {
 TEST(V7, PointsBackward) {
   const Schedule s = slotReuse(1);
   const auto forward = dependencesOf(s);
-  EXPECT_EQ(forward.edges, (std::vector<Dependence>{{recvOp(0), sendOp(1)},
-                                                    {sendOp(0), stepOp(s, 0)}}));
+  EXPECT_EQ(forward.edges,
+            (std::vector<Dependence>{{recvOp(0), sendOp(1)}, {sendOp(0), stepOp(s, 0)}}));
   DependenceGraph graph = forward;
   graph.edges.insert(graph.edges.begin(), {sendOp(1), recvOp(0)});
   EXPECT_TRUE(refusedBy(7, "does not point forward", violations(s, graph)));

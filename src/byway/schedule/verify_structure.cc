@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "byway/schedule/verify_rules.h"
 
@@ -45,8 +45,8 @@ class Structure {
         }
       }
       if (group.root < 0 || group.root >= group.size()) {
-        findings_.add(2, fmt::format("group {} has root {} of {} members", g, group.root,
-                                     group.size()));
+        findings_.add(
+            2, fmt::format("group {} has root {} of {} members", g, group.root, group.size()));
       }
     }
     if (!findings_.empty()) return;
@@ -78,8 +78,8 @@ class Structure {
 
   void indices() {
     if (s_.slots.size() != static_cast<std::size_t>(s_.shape.ranks)) {
-      findings_.add(1, fmt::format("slot counts for {} ranks of {}", s_.slots.size(),
-                                   s_.shape.ranks));
+      findings_.add(1,
+                    fmt::format("slot counts for {} ranks of {}", s_.slots.size(), s_.shape.ranks));
     }
     std::uint64_t transfers = 0;
     std::uint64_t steps = 0;
@@ -116,15 +116,15 @@ class Structure {
   bool ref(const Ref& ref, const char* what, std::size_t index, bool written) {
     if (ref.rank < 0 || ref.rank >= s_.shape.ranks ||
         std::uint64_t{ref.first} + ref.count > s_.pieces.size() || ref.count == 0) {
-      findings_.add(1, fmt::format("{} {}: rank {} of {}, pieces {}..{} of {}", what, index,
-                                   ref.rank, s_.shape.ranks, ref.first, ref.first + ref.count,
-                                   s_.pieces.size()));
+      findings_.add(
+          1, fmt::format("{} {}: rank {} of {}, pieces {}..{} of {}", what, index, ref.rank,
+                         s_.shape.ranks, ref.first, ref.first + ref.count, s_.pieces.size()));
       return false;
     }
     const auto rank = static_cast<std::size_t>(ref.rank);
     if (ref.space != Space::Stage && memberOf_[rank].group < 0) {
-      findings_.add(5, fmt::format("{} {}: helper {} has no {}", what, index, ref.rank,
-                                   toString(ref.space)));
+      findings_.add(
+          5, fmt::format("{} {}: helper {} has no {}", what, index, ref.rank, toString(ref.space)));
       return false;
     }
     if (ref.space == Space::Input && written) {
@@ -141,7 +141,8 @@ class Structure {
   bool piece(const Ref& ref, const Piece& p, const char* what, std::size_t index) {
     const auto rank = static_cast<std::size_t>(ref.rank);
     if (p.block >= s_.shape.blocks.size() || p.share >= s_.shape.blocks[p.block].shares.size()) {
-      findings_.add(1, fmt::format("{} {}: no share {} of block {}", what, index, p.share, p.block));
+      findings_.add(1,
+                    fmt::format("{} {}: no share {} of block {}", what, index, p.share, p.block));
       return false;
     }
     if (ref.space == Space::Stage) {
@@ -213,8 +214,8 @@ class Structure {
       if ((in.space == Space::Stage) != stage) continue;
       std::size_t index = 0;
       for (const Piece& p : s_.piecesOf(in)) {
-        const auto it = std::lower_bound(written.begin(), written.end(),
-                                         std::pair(placeOf(p), std::size_t{0}));
+        const auto it =
+            std::lower_bound(written.begin(), written.end(), std::pair(placeOf(p), std::size_t{0}));
         if (it != written.end() && it->first == placeOf(p) && it->second != index) return false;
         ++index;
       }
@@ -224,8 +225,8 @@ class Structure {
 
   void stepInput(std::size_t index, const Step& step, const Ref& in) {
     if (in.rank != step.to.rank) {
-      findings_.add(10, fmt::format("step {} reads rank {} on rank {}", index, in.rank,
-                                    step.to.rank));
+      findings_.add(10,
+                    fmt::format("step {} reads rank {} on rank {}", index, in.rank, step.to.rank));
     }
     if (!samePieces(in, step.to)) {
       findings_.add(10, fmt::format("step {} has an input of other pieces", index));

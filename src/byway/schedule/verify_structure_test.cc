@@ -50,14 +50,12 @@ TEST(V1, NamesPiecesOutsideTheList) {
   EXPECT_TRUE(broken(1, "pieces", pair(), [](Schedule& s) {
     s.transfers[0].from.first = static_cast<std::uint32_t>(s.pieces.size());
   }));
-  EXPECT_TRUE(broken(1, "pieces", pair(),
-                     [](Schedule& s) { s.transfers[0].from.first = ~0U; }));
+  EXPECT_TRUE(broken(1, "pieces", pair(), [](Schedule& s) { s.transfers[0].from.first = ~0U; }));
 }
 
 TEST(V1, MovesNothing) {
-  EXPECT_TRUE(broken(1, "pieces", pair(), [](Schedule& s) {
-    s.transfers[0].from.count = s.transfers[0].to.count = 0;
-  }));
+  EXPECT_TRUE(broken(1, "pieces", pair(),
+                     [](Schedule& s) { s.transfers[0].from.count = s.transfers[0].to.count = 0; }));
 }
 
 TEST(V1, NamesABlockThatTheBufferLacks) {
@@ -78,17 +76,17 @@ TEST(V1, KeepsAccumulatorsInUserMemory) {
 }
 
 TEST(V1, CountsSlotsForOtherRanks) {
-  EXPECT_TRUE(broken(1, "slot counts for 3 ranks of 2", pair(),
-                     [](Schedule& s) { s.slots.push_back(0); }));
+  EXPECT_TRUE(
+      broken(1, "slot counts for 3 ranks of 2", pair(), [](Schedule& s) { s.slots.push_back(0); }));
 }
 
 TEST(V1, HasPhasesThatSkipOrRepeatTransfers) {
-  EXPECT_TRUE(broken(1, "one after another", relayed(),
-                     [](Schedule& s) { s.phases[1].firstTransfer--; }));
+  EXPECT_TRUE(
+      broken(1, "one after another", relayed(), [](Schedule& s) { s.phases[1].firstTransfer--; }));
   EXPECT_TRUE(broken(1, "phases hold 5 transfers of 6", relayed(),
                      [](Schedule& s) { s.phases[1].transferCount--; }));
-  EXPECT_TRUE(broken(1, "and 4 steps of 3", relayed(),
-                     [](Schedule& s) { s.phases[1].stepCount++; }));
+  EXPECT_TRUE(
+      broken(1, "and 4 steps of 3", relayed(), [](Schedule& s) { s.phases[1].stepCount++; }));
 }
 
 TEST(V1, HasInputsOutsideTheirList) {
@@ -99,8 +97,8 @@ TEST(V1, HasInputsOutsideTheirList) {
 }
 
 TEST(V1, HasInputsOfNoStepOrOfTwo) {
-  EXPECT_TRUE(broken(1, "steps have 4 inputs of 5", pair(),
-                     [](Schedule& s) { s.inputs.emplace_back(); }));
+  EXPECT_TRUE(
+      broken(1, "steps have 4 inputs of 5", pair(), [](Schedule& s) { s.inputs.emplace_back(); }));
   EXPECT_TRUE(broken(1, "inputs one after another", pair(),
                      [](Schedule& s) { s.steps[1].firstInput = 0; }));
 }
@@ -228,13 +226,13 @@ TEST(V10, FoldsOtherShares) {
 }
 
 TEST(V10, CopiesBetweenWidths) {
-  EXPECT_TRUE(broken(10, "step 0 copies between widths", reduceScatterByPartials(),
-                     [](Schedule& s) {
-                       s.steps[0].kind = StepKind::Copy;
-                       s.steps[0].inputCount = 1;
-                       s.inputs.erase(s.inputs.begin() + 1);
-                       for (std::size_t i = 1; i < s.steps.size(); ++i) s.steps[i].firstInput--;
-                     }));
+  EXPECT_TRUE(
+      broken(10, "step 0 copies between widths", reduceScatterByPartials(), [](Schedule& s) {
+        s.steps[0].kind = StepKind::Copy;
+        s.steps[0].inputCount = 1;
+        s.inputs.erase(s.inputs.begin() + 1);
+        for (std::size_t i = 1; i < s.steps.size(); ++i) s.steps[i].firstInput--;
+      }));
 }
 
 TEST(V10, IsSkippedInPlaceWhereItMayNot) {

@@ -77,8 +77,10 @@ TEST(V8, LacksAContribution) {
   s.inputs.erase(s.inputs.begin());
   s.steps[0].inputCount = 2;
   for (std::size_t i = 1; i < 3; ++i) s.steps[i].firstInput--;
-  EXPECT_TRUE(refusedBy(8, "rank 0 block 0 share 0 ends as finished(x1 + x2)/3 instead of "
-                           "finished(x0 + x1 + x2)/3", s));
+  EXPECT_TRUE(refusedBy(8,
+                        "rank 0 block 0 share 0 ends as finished(x1 + x2)/3 instead of "
+                        "finished(x0 + x1 + x2)/3",
+                        s));
 }
 
 TEST(V8, CountsAContributionTwice) {
@@ -102,8 +104,8 @@ TEST(V8, FoldsInAnotherOrder) {
 TEST(V8, FoldsTheOwnerFirst) {
   Schedule s = reduceScatterByPartials();
   std::swap(s.inputs[6], s.inputs[7]);
-  EXPECT_TRUE(refusedBy(8, "ends as finished(x0 + (x1 + x2))/3 instead of finished(x1 + x2 + x0)/3",
-                        s));
+  EXPECT_TRUE(
+      refusedBy(8, "ends as finished(x0 + (x1 + x2))/3 instead of finished(x1 + x2 + x0)/3", s));
 }
 
 TEST(V8, FoldsByRankInsteadOfByPosition) {
@@ -177,8 +179,10 @@ TEST(V9, ReadsAnInputThatItsOutputReplaced) {
   h.beginPhase();
   h.transfer(h.in(0), atOne);  // too late: out(0) may be the same memory
   h.fold(h.out(1), {atOne, h.in(1)}, 2);
-  EXPECT_TRUE(refusedBy(9, "transfer 1 reads finished(x0 + x1)/2 in place instead of x0 (block 0 "
-                           "share 0 on rank 0)", std::move(h).finish()));
+  EXPECT_TRUE(refusedBy(9,
+                        "transfer 1 reads finished(x0 + x1)/2 in place instead of x0 (block 0 "
+                        "share 0 on rank 0)",
+                        std::move(h).finish()));
 }
 
 TEST(V9, FoldsAnInputAfterTheResultArrived) {

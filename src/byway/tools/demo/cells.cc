@@ -15,9 +15,12 @@
 namespace byway::tools {
 namespace {
 
-// Time of a rank's core for a message, both sides' share of it, four ranks to a core (measured with
-// UCX 1.22; docs/demo.md). It keeps the planner from cutting finer than the machine can follow.
+// What eight processes on two cores add to the links, measured with UCX 1.22 (docs/demo.md): wake-ups
+// between a message and the next that needs it, time of a core for each message, sums. They keep the
+// planner from cutting finer than the machine can follow, or too coarsely to overlap anything.
+constexpr Seconds kWakeUp = 500e-6;
 constexpr Seconds kMessageCost = 20e-6;
+constexpr double kReduceRate = 2e9;
 
 // One line of the list: collectives that share size and bar.
 struct Family {
@@ -147,8 +150,14 @@ std::vector<DemoCell> demoCells(const DemoSettings& settings) {
                           cells.size(), cells[0].name()));
 }
 
+Topology demoLinks(const DemoSettings& settings, int ranks) {
+  return meshTopology(ranks, settings.rate, settings.latency);
+}
+
 Topology demoTopology(const DemoSettings& settings, int ranks) {
-  Topology topology = meshTopology(ranks, settings.rate, settings.latency, kMessageCost);
+  Topology topology =
+      meshTopology(ranks, settings.rate, settings.latency + kWakeUp, kMessageCost);
+  topology.reduce = kReduceRate;
   topology.name = fmt::format("mesh:{} paced to {:.6g} bytes/s, {:.6g} us", ranks, settings.rate,
                               settings.latency * 1e6);
   return topology;

@@ -49,7 +49,9 @@ inline constexpr int kDemoRanks = 8;
 // Throws Error{InvalidArgument} for a bad expression, or one that matches nothing.
 std::vector<DemoCell> demoCells(const DemoSettings& settings);
 
-// What the ranks tell the planner of their links.
+// The links alone, as they are paced.
+Topology demoLinks(const DemoSettings& settings, int ranks);
+// What the ranks tell the planner: the links, and what this host adds to them.
 Topology demoTopology(const DemoSettings& settings, int ranks);
 PlanRequest requestOf(const DemoCell& cell);
 

@@ -90,7 +90,7 @@ int runReally(const Options& options, DemoResults& results) {
   std::set<int> sizes;
   for (CellResult& result : results.cells) {
     sizes.insert(result.cell.ranks);
-    result.times = computeTimes(result.cell, demoTopology(results.settings, result.cell.ranks));
+    result.times = computeTimes(result.cell, results.settings);
   }
   for (const int n : sizes) {
     writeFileAtomically(topologyFile(folder.path(), n), toJson(demoTopology(results.settings, n)));
@@ -148,7 +148,7 @@ int runDemo(const Options& options) {
     Progress progress(cells.size(), static_cast<double>(cells.size()));
     for (const DemoCell& cell : cells) {
       progress.running(results.cells.size(), cell.name());
-      results.cells.push_back(runVirtually(cell, demoTopology(results.settings, cell.ranks)));
+      results.cells.push_back(runVirtually(cell, results.settings));
       progress.finished(results.cells.size(), results.cells.back());
     }
     progress.end();

@@ -30,13 +30,21 @@ std::vector<double> durations(const std::vector<RunEvent>& runs) {
   return values;
 }
 
-Seconds virtualTime(const DemoCell& cell, const Topology& topology,
+Seconds latestStart(const CellResult& result) {
+  Seconds latest = 0;
+  for (const auto* runs : {&result.direct, &result.chosen}) {
+    for (const RunEvent& run : *runs) latest = std::max(latest, run.late);
+  }
+  return latest;
+}
+
+Seconds virtualTime(const DemoCell& cell, const Topology& links,
                     const std::shared_ptr<const VerifiedSchedule>& schedule) {
   VirtualCall call;
   call.schedule = schedule;
   call.blockCounts.assign(schedule->schedule().shape.blocks.size(), cell.count);
   call.dtype = cell.dtype;
-  return VirtualWorld(topology).run(call);
+  return VirtualWorld(links).run(call);
 }
 
 Check check(const std::vector<CellResult>& cells, std::string name, bool failing,
@@ -82,6 +90,7 @@ Json rowOf(const CellResult& result) {
   row["chosen_computed_s"] = result.times.chosenComputed;
   row["direct_of_computed"] = result.directMedian() / result.times.directComputed;
   row["helper_stage_bytes"] = result.helperStage();
+  row["late_start_s"] = latestStart(result);
   row["direct_runs_s"] = durations(result.direct);
   row["chosen_runs_s"] = durations(result.chosen);
   return row;
@@ -96,19 +105,20 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-CellTimes computeTimes(const DemoCell& cell, const Topology& topology) {
+CellTimes computeTimes(const DemoCell& cell, const DemoSettings& settings) {
+  const Topology links = demoLinks(settings, cell.ranks);
   LimitRequest limit;
   limit.collective = cell.collective;
   limit.groups = cell.groups;
   const auto bytes = static_cast<double>(cell.bytes());
   CellTimes times;
-  times.limit = bytes * fluidLimit(limit, topology);
+  times.limit = bytes * fluidLimit(limit, links);
   limit.direct = true;
-  times.directLink = bytes * fluidLimit(limit, topology);
-  const Plan made = plan(requestOf(cell), topology);
-  times.directComputed = virtualTime(cell, topology, made.direct);
+  times.directLink = bytes * fluidLimit(limit, links);
+  const Plan made = plan(requestOf(cell), demoTopology(settings, cell.ranks));
+  times.directComputed = virtualTime(cell, links, made.direct);
   times.chosenComputed =
-      made.relayed() ? virtualTime(cell, topology, made.chosen) : times.directComputed;
+      made.relayed() ? virtualTime(cell, links, made.chosen) : times.directComputed;
   return times;
 }
 

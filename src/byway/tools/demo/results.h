@@ -16,7 +16,7 @@ struct CellTimes {
   Seconds directLink = 0;   // the best that links between members allow
   Seconds directComputed = 0, chosenComputed = 0;  // on a virtual clock, to the last event
 };
-CellTimes computeTimes(const DemoCell& cell, const Topology& topology);
+CellTimes computeTimes(const DemoCell& cell, const DemoSettings& settings);
 
 struct CellResult {
   DemoCell cell;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "byway/comm/virtual_world.h"
+#include "byway/planner/predict.h"
 #include "byway/tools/demo/oracle.h"
 
 namespace byway::tools {
@@ -15,7 +16,7 @@ Segments segmentsOf(std::span<std::byte> memory) {
   return memory.empty() ? Segments() : Segments({&buffer, 1});
 }
 
-RunEvent runOne(const DemoCell& cell, const Topology& topology, Way way,
+RunEvent runOne(const DemoCell& cell, const Topology& links, Way way,
                 const std::shared_ptr<const VerifiedSchedule>& schedule,
                 std::vector<std::unique_ptr<DemoBuffers>>& buffers) {
   const int call = way == Way::Direct ? 0 : 1;
@@ -28,7 +29,7 @@ RunEvent runOne(const DemoCell& cell, const Topology& topology, Way way,
     request.inputs.push_back(segmentsOf(one->input()));
     request.outputs.push_back(segmentsOf(one->output()));
   }
-  VirtualWorld world(topology);
+  VirtualWorld world(links);
   RunEvent event;
   event.cell = cell.number;
   event.way = way;
@@ -43,11 +44,13 @@ RunEvent runOne(const DemoCell& cell, const Topology& topology, Way way,
 
 }  // namespace
 
-CellResult runVirtually(const DemoCell& cell, const Topology& topology) {
+CellResult runVirtually(const DemoCell& cell, const DemoSettings& settings) {
+  const Topology links = demoLinks(settings, cell.ranks);
+  const PlanRequest request = requestOf(cell);
+  const Plan made = plan(request, demoTopology(settings, cell.ranks));
   CellResult result;
   result.cell = cell;
-  result.times = computeTimes(cell, topology);
-  const Plan made = plan(requestOf(cell), topology);
+  result.times = computeTimes(cell, settings);
   result.plan = {cell.number,         made.chosen->schedule().name, made.direct->schedule().name,
                  made.chosen->hash(), made.direct->hash(),          made.predicted,
                  made.directPredicted};
@@ -55,11 +58,15 @@ CellResult runVirtually(const DemoCell& cell, const Topology& topology) {
   for (int rank = 0; rank < cell.ranks; ++rank) {
     buffers.push_back(std::make_unique<DemoBuffers>(cell, rank));
   }
-  // What the cost model predicts is compared with the engine's own time on the same links.
-  result.times.directComputed = made.directPredicted;
-  result.times.chosenComputed = made.predicted;
-  result.direct.push_back(runOne(cell, topology, Way::Direct, made.direct, buffers));
-  result.chosen.push_back(runOne(cell, topology, Way::Chosen, made.chosen, buffers));
+  // The cost model's time on these links, against which the engine's own is held.
+  const auto modelled = [&](const VerifiedSchedule& schedule) {
+    const std::vector<double> bytes(request.blockBytes.begin(), request.blockBytes.end());
+    return predict(schedule.schedule(), schedule.graph(), links, bytes, request.partialWeight);
+  };
+  result.times.directComputed = modelled(*made.direct);
+  result.times.chosenComputed = modelled(*made.chosen);
+  result.direct.push_back(runOne(cell, links, Way::Direct, made.direct, buffers));
+  result.chosen.push_back(runOne(cell, links, Way::Chosen, made.chosen, buffers));
   return result;
 }
 

@@ -7,6 +7,6 @@
 
 namespace byway::tools {
 
-CellResult runVirtually(const DemoCell& cell, const Topology& topology);
+CellResult runVirtually(const DemoCell& cell, const DemoSettings& settings);
 
 }  // namespace byway::tools

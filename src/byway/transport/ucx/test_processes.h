@@ -36,6 +36,7 @@ struct Shared {
   std::byte addresses[kMaxRanks][4096];
   std::atomic<int> arrived[64];  // by barrier
   double results[kMaxRanks][kMaxRanks];
+  double starved[kMaxRanks];
   std::atomic<int> flags[kMaxRanks];
 };
 

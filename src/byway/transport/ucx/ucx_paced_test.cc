@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Pacing in real time: eight processes, one link or all 56 of them.
-#include <sys/resource.h>
+#include <fstream>
 
 #include "byway/transport/paced/paced_wire.h"
 #include "byway/transport/test_world.h"
@@ -98,10 +98,15 @@ void warmUp(Rank& rank) {
   rank.drive([&] { return rank.transport->outstanding(1) == 0; });
 }
 
+// How long this process was ready and had no core.
+Seconds waitedForCore() {
+  double ran = 0, waited = 0;
+  std::ifstream("/proc/self/schedstat") >> ran >> waited;
+  return waited * 1e-9;
+}
+
 // "one": the link from 0 to 1 alone; "all": all 56.
 void pacedBody(Rank& rank) {
-  // This measures time: where it is allowed, before other work on the machine.
-  (void)setpriority(PRIO_PROCESS, 0, -15);
   PaceOptions pace;
   pace.rateFrom = [](PeerId) { return LinkRate{kRate, 0}; };
   pace.phase = static_cast<double>(rank.self) / rank.size;
@@ -126,6 +131,7 @@ void pacedBody(Rank& rank) {
   warmUp(rank);
   for (Flow& flow : recvs) recvMore(rank, flow);
   rank.barrier();
+  const Seconds start = SteadyClock::instance().now(), waitedBefore = waitedForCore();
   rank.drive([&] {
     for (Flow& flow : sends) sendMore(rank, flow);
     for (Flow& flow : recvs) recvMore(rank, flow);
@@ -133,6 +139,8 @@ void pacedBody(Rank& rank) {
     return std::all_of(sends.begin(), sends.end(), isOver) &&
            std::all_of(recvs.begin(), recvs.end(), isOver);
   });
+  rank.shared->starved[rank.self] =
+      (waitedForCore() - waitedBefore) / (SteadyClock::instance().now() - start);
   for (const Flow& flow : recvs) {
     const Seconds taken = flow.probes.back().at - starts.first.at(flow.peer);
     const double ideal = static_cast<double>(flow.bytes * flow.count) / kRate;
@@ -147,34 +155,44 @@ const bool isRank = testing::runAsRank({{"paced", pacedBody}});
 class UcxPaced : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(UcxProcesses, UcxPaced, ::testing::Values("one", "all", "small"));
 
-// The slowest and the fastest link of one run, as measured over bytes / rate.
-std::pair<double, double> runPaced(const char* flows) {
+struct Measured {
+  double slowest = 0, fastest = kNever;  // link, as measured over bytes / rate
+  double starved = 0;                    // the part of the time that a rank waited for a core
+};
+
+Measured runPaced(const char* flows) {
   EXPECT_FALSE(isRank);
   Processes ranks(8, "paced", flows);
   for (int r = 0; r < 8; ++r) EXPECT_EQ(ranks.wait(r), 0) << r;
-  double slowest = 0, fastest = kNever;
+  Measured run;
   for (int from = 0; from < 8; ++from) {
+    run.starved = std::max(run.starved, ranks.shared().starved[from]);
     for (int to = 0; to < 8; ++to) {
       const double ratio = ranks.shared().results[from][to];
       if (ratio == 0) continue;
-      slowest = std::max(slowest, ratio);
-      fastest = std::min(fastest, ratio);
+      run.slowest = std::max(run.slowest, ratio);
+      run.fastest = std::min(run.fastest, ratio);
     }
   }
-  return {slowest, fastest};
+  return run;
 }
 
-// A flow takes bytes / rate within 2 %, alone and among 56. Other work on the machine can only slow
-// it down, so the best of a few runs counts; too fast it must not be in any.
+// A flow takes bytes / rate within 2 %, alone and among 56. A run whose ranks did not get the cores
+// says nothing when it is slow; too fast no run may be.
 TEST_P(UcxPaced, FlowsTakeBytesOverRate) {
-  double best = kNever;
-  for (int run = 0; run < 3 && best >= 1.02; ++run) {
-    const auto [slowest, fastest] = runPaced(GetParam());
-    EXPECT_GE(fastest, 0.9999);
-    best = std::min(best, slowest);
+  constexpr double kBusyMachine = 0.5;
+  Measured run;
+  for (int i = 0; i < 3; ++i) {
+    run = runPaced(GetParam());
+    EXPECT_GE(run.fastest, 0.9999);
+    if (run.slowest < 1.02 || run.starved < kBusyMachine) break;
   }
-  RecordProperty("slowest", std::to_string(best));
-  EXPECT_LT(best, 1.02);
+  RecordProperty("slowest", std::to_string(run.slowest));
+  RecordProperty("starved", std::to_string(run.starved));
+  if (run.slowest >= 1.02 && run.starved >= kBusyMachine) {
+    GTEST_SKIP() << "undecided: ranks waited for a core " << run.starved << " of the time";
+  }
+  EXPECT_LT(run.slowest, 1.02);
 }
 
 }  // namespace

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What goes wrong: on every rank, within its time, naming what differs; and what it leaves behind.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "byway/comm/threads_test_util.h"
+
+namespace byway {
+namespace {
+
+using Floats = std::vector<float>;
+
+void expectBroken(Communicator& comm) {
+  Floats a(4);
+  const Error error = errorOf([&] { comm.allReduce(regionOf(a), regionOf(a), 4, DType::Float32); });
+  EXPECT_EQ(error.code(), ErrorCode::Broken) << error.what();
+}
+
+TEST(Failures, DifferentCountsAreFoundOnAllRanks) {
+  ThreadRanks().run(4, {}, [](Communicator& comm) {
+    Floats a(comm.rank() == 2 ? 409600 : 409598, 1.0F);
+    const Error error = errorOf([&] {
+      comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32, {}, {.timeout = 20, .keepAlive = nullptr}).wait();
+    });
+    EXPECT_EQ(error.code(), ErrorCode::Mismatch) << error.what();
+    const std::string what = error.what();
+    EXPECT_NE(what.find("409600"), std::string::npos) << what;
+    EXPECT_NE(what.find("409598"), std::string::npos) << what;
+    EXPECT_NE(what.find("rank 2"), std::string::npos) << what;
+    EXPECT_EQ(error.sequence(), 0);
+    expectBroken(comm);
+  });
+}
+
+TEST(Failures, OneAgainstTwoElementsAndNoneAtAll) {
+  for (const std::size_t odd : {2, 0}) {
+    ThreadRanks().run(3, {}, [odd](Communicator& comm) {
+      Floats a(comm.rank() == 0 ? odd : 1, 1.0F);
+      // A rank that has no data to wait for may succeed and learns at its next call.
+      try {
+        comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32, {}, {.timeout = 20, .keepAlive = nullptr}).wait();
+        EXPECT_EQ(comm.rank(), 0);
+        EXPECT_EQ(odd, 0U);
+        Floats b(1);
+        const Error next = errorOf([&] {
+          comm.allReduce(regionOf(b), regionOf(b), 1, DType::Float32, {}, {.timeout = 20, .keepAlive = nullptr}).wait();
+        });
+        EXPECT_TRUE(next.code() == ErrorCode::Mismatch || next.code() == ErrorCode::Broken) << next.what();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::Mismatch) << error.what();
+      }
+      expectBroken(comm);
+    });
+  }
+}
+
+TEST(Failures, DifferentCollectivesDtypesAndOperations) {
+  struct Odd {
+    const char* what;
+    std::function<Work(Communicator&, Floats&, Floats&)> call;
+  };
+  const Region none;
+  const std::vector<Odd> cases{
+      {"broadcast",
+       [](Communicator& c, Floats& a, Floats& b) {
+         return c.broadcast(c.rank() == 0 ? regionOf(a) : Region(), regionOf(b), a.size(),
+                            DType::Float32, 0);
+       }},
+      {"int32",
+       [](Communicator& c, Floats& a, Floats& b) {
+         return c.allReduce(regionOf(a), regionOf(b), a.size(), DType::Int32);
+       }},
+      {"max",
+       [](Communicator& c, Floats& a, Floats& b) {
+         return c.allReduce(regionOf(a), regionOf(b), a.size(), DType::Float32, ReduceOp::Max);
+       }},
+      {"factors", [](Communicator& c, Floats& a, Floats& b) {
+         return c.allReduce(regionOf(a), regionOf(b), a.size(), DType::Float32,
+                            {ReduceOp::PremulSum, 0.25});
+       }}};
+  for (const Odd& odd : cases) {
+    ThreadRanks().run(4, {}, [&odd](Communicator& comm) {
+      Floats a(100, 1.0F);
+      Floats b(100);
+      const Error error = errorOf([&] {
+        const bool premul = std::string(odd.what) == "factors";
+        const Reduction usual = premul ? Reduction(ReduceOp::PremulSum, 0.5) : Reduction();
+        const Work work = comm.rank() == 1 ? odd.call(comm, a, b)
+                                           : comm.allReduce(regionOf(a), regionOf(b), a.size(),
+                                                            DType::Float32, usual);
+        work.wait();
+        // A broadcast's root may be through before anything is found out.
+        comm.allReduce(regionOf(a), regionOf(b), a.size(), DType::Float32).wait();
+      });
+      EXPECT_TRUE(error.code() == ErrorCode::Mismatch || error.code() == ErrorCode::Broken)
+          << error.what();
+      EXPECT_NE(std::string(error.what()).find(odd.what), std::string::npos) << error.what();
+    });
+  }
+}
+
+TEST(Failures, ALateRankMeansATimeoutThatNamesIt) {
+  std::atomic<bool> late{false};
+  ThreadRanks().run(3, {}, [&late](Communicator& comm) {
+    if (comm.rank() == 2) {
+      while (!late) std::this_thread::yield();
+      return expectBroken(comm);  // learns at its next call, at once
+    }
+    Floats a(1000, 1.0F);
+    const auto start = std::chrono::steady_clock::now();
+    const Error error = errorOf([&] {
+      comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32, {}, {.timeout = 0.3, .keepAlive = nullptr}).wait();
+    });
+    const double took =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    EXPECT_EQ(error.code(), ErrorCode::Timeout) << error.what();
+    EXPECT_LT(took, 1.3);
+    EXPECT_NE(std::string(error.what()).find("2"), std::string::npos) << error.what();
+    expectBroken(comm);
+    // Rank 2's engine has the news once a control message of a later call could arrive; both of the
+    // others told it.
+    late = true;
+  });
+}
+
+TEST(Failures, AWaitMayTimeOutAndBeTriedAgain) {
+  std::atomic<bool> go{false};
+  ThreadRanks().run(2, {}, [&go](Communicator& comm) {
+    Floats a(10, 1.0F);
+    if (comm.rank() == 1) {
+      while (!go) std::this_thread::yield();
+    }
+    const Work work = comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32);
+    if (comm.rank() == 0) {
+      EXPECT_FALSE(work.waitFor(0.02));
+      EXPECT_FALSE(work.done());
+      go = true;
+    }
+    work.wait();
+    work.wait();
+    EXPECT_EQ(a[3], 2.0F);
+  });
+}
+
+TEST(Failures, WrongArgumentsThrowAtTheCallAndHarmNothing) {
+  ThreadRanks().run(4, {}, [](Communicator& comm) {
+    Floats a(100, 1.0F);
+    const auto code = [](const std::function<void()>& fn) { return errorOf(fn).code(); };
+    const auto invalid = ErrorCode::InvalidArgument;
+    EXPECT_EQ(code([&] { comm.allReduce(regionOf(a), regionOf(a), 99, DType::Float32); }), invalid);
+    EXPECT_EQ(code([&] {
+                comm.allReduce(regionOf(a), regionOf(a), 100, DType::Float32, ReduceOp::BitAnd);
+              }),
+              invalid);
+    EXPECT_EQ(code([&] { comm.broadcast(regionOf(a), regionOf(a), 100, DType::Float32, 4); }), invalid);
+    EXPECT_EQ(code([&] { comm.allToAll(regionOf(a), regionOf(a), 25, DType::Float32); }), invalid);
+    EXPECT_EQ(code([&] {
+                comm.allReduce(Region(a.data(), 200), Region(a.data() + 1, 200), 50, DType::Float32);
+              }),
+              invalid);
+    const std::vector<CallGroup> twice{{{0, 1}, 0, 4, {}}, {{1, 2}, 0, 4, {}}};
+    EXPECT_EQ(code([&] { comm.fused(Collective::AllReduce, twice, {}, DType::Float32); }), invalid);
+    // The same mistake on every rank: the communicator goes on.
+    comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32).wait();
+    EXPECT_EQ(a[0], 4.0F);
+  });
+}
+
+TEST(Failures, AMistakeOfOneRankReleasesTheOthers) {
+  CommunicatorOptions options;
+  options.topology = "mesh:8@1G,1";
+  ThreadRanks().run(8, options, [](Communicator& comm) {
+    const std::vector<CallGroup> groups{{{0, 1}, 0, 1000, {}}};
+    Floats a(2000, 1.0F);
+    const bool active = comm.rank() < 2;
+    const Error error = errorOf([&] {
+      comm.fused(Collective::AllToAll, groups,
+                 active ? FusedArgs{regionOf(a), regionOf(a)} : FusedArgs{}, DType::Float32, {},
+                 {.timeout = 20, .keepAlive = nullptr})
+          .wait();
+    });
+    EXPECT_EQ(error.code(), active ? ErrorCode::InvalidArgument : ErrorCode::Mismatch) << error.what();
+  });
+}
+
+TEST(Failures, SettingsThatDifferAreNamedOnAllRanks) {
+  ThreadRanks world;
+  ThreadRanks::each(3, [&](int rank) {
+    CommunicatorOptions options;
+    options.timeout = 20;
+    options.topology = rank == 1 ? "mesh:3" : "host";
+    const Error error = errorOf([&] {
+      Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 2}, rank, options);
+    });
+    EXPECT_EQ(error.code(), ErrorCode::InvalidArgument);
+    EXPECT_NE(std::string(error.what()).find("topology"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
+  });
+}
+
+TEST(Failures, ARankThatNeverJoinsIsNamed) {
+  ThreadRanks world;
+  ThreadRanks::each(2, [&](int rank) {
+    CommunicatorOptions options;
+    options.timeout = 0.2;
+    const Error error = errorOf([&] {
+      Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 5}, rank, options);
+    });
+    EXPECT_EQ(error.code(), ErrorCode::Timeout);
+    EXPECT_NE(std::string(error.what()).find("ranks 5"), std::string::npos) << error.what();
+  });
+}
+
+TEST(Failures, ARankThatLeavesIsNamedAndNobodyWaitsForIt) {
+  ThreadRanks world;
+  ThreadRanks::each(4, [&](int rank) {
+    auto comm = Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 2, 3}, rank);
+    comm->barrier().wait();
+    if (rank == 3) return comm->destroy(5);
+    const Error error = errorOf([&] { comm->barrier({.timeout = 30, .keepAlive = nullptr}).wait(); });
+    // Broken where another rank's report came before the call.
+    EXPECT_TRUE(error.code() == ErrorCode::PeerLost || error.code() == ErrorCode::Broken) << error.what();
+    EXPECT_NE(std::string(error.what()).find("rank 3"), std::string::npos) << error.what();
+  });
+}
+
+TEST(Failures, AbortFromAnotherThreadReleasesWaiters) {
+  ThreadRanks world;
+  ThreadRanks::each(3, [&](int rank) {
+    auto comm = Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 2}, rank);
+    if (rank == 2) return;
+    Floats a(100000, 1.0F);
+    const Work work = comm->allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32);
+    std::thread other([&] { comm->abort("the test says so"); });
+    const Error error = errorOf([&] { work.wait(); });
+    other.join();
+    EXPECT_TRUE(error.code() == ErrorCode::Aborted || error.code() == ErrorCode::PeerLost) << error.what();
+    comm->destroy(1);
+    comm->destroy(1);
+    EXPECT_EQ(errorOf([&] { comm->barrier(); }).code(), ErrorCode::Broken);
+  });
+  // The survivors go on under the same name.
+  ThreadRanks::each(2, [&](int rank) {
+    auto comm = Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1}, rank);
+    comm->barrier().wait();
+  });
+}
+
+TEST(Failures, NamesCanBeUsedAgain) {
+  ThreadRanks world;
+  ThreadRanks::each(3, [&](int rank) {
+    for (int round = 0; round < 5; ++round) {
+      auto comm =
+          Communicator::create(Endpoint::inproc(world.fabric), world.store, "same", {2, 0, 1}, rank);
+      Floats a(3, static_cast<float>(comm->rank()));
+      comm->allReduce(regionOf(a), regionOf(a), 3, DType::Float32).wait();
+      EXPECT_EQ(a[0], 3.0F);
+      EXPECT_EQ(comm->rank(), (rank + 1) % 3);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace byway
