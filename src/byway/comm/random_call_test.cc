@@ -183,6 +183,11 @@ void drawData(std::mt19937_64& random, const VerifiedSchedule& schedule, RandomC
   const std::array<std::uint64_t, 6> limits{1, 9, 70, 400, 1500, 4000};
   const std::uint64_t most = limits[random() % limits.size()];
   call.blockCounts.assign(shape.blocks.size(), random() % most);
+  drawDataOf(random, schedule, call);
+}
+
+void drawDataOf(std::mt19937_64& random, const VerifiedSchedule& schedule, RandomCall& call) {
+  const Shape& shape = schedule.schedule().shape;
   call.memory.assign(static_cast<std::size_t>(call.ranks), {});
   for (int r = 0; r < call.ranks; ++r) {
     RankMemory& m = call.memory[static_cast<std::size_t>(r)];
@@ -292,41 +297,80 @@ std::vector<Buffer> cut(std::mt19937_64& random, std::byte* data, std::size_t by
 
 }  // namespace
 
+namespace {
+
+struct Bound {
+  Segments input, output;
+};
+
+// One rank's buffers, aliased as the call says and cut at random.
+Bound bindRank(std::mt19937_64& random, const Shape& shape, const RandomCall& call, int rank,
+               RankMemory& m) {
+  std::byte* input = m.input.data();
+  std::byte* output = m.output.data();
+  const bool inInput = m.inPlace && m.output.size() < m.input.size();
+  if (m.inPlace && !inInput) {
+    input = output + placeOf(shape, call, rank, false, inputBlocks(shape, rank)[0]).offset;
+  } else if (m.inPlace) {
+    output = input + placeOf(shape, call, rank, true, outputBlocks(shape, rank)[0]).offset;
+  }
+  const std::size_t element = sizeOf(call.dtype);
+  Bound bound;
+  bound.input = Segments(cut(random, input, m.input.size(), element));
+  bound.output = Segments(cut(random, output, m.output.size(), element));
+  return bound;
+}
+
+void expectSame(const RankMemory& memory, const RankMemory& interpreted, int rank) {
+  const bool inInput = memory.inPlace && memory.output.size() < memory.input.size();
+  ASSERT_TRUE(inInput || memory.output == interpreted.output) << "output of rank " << rank;
+  ASSERT_TRUE((memory.inPlace && !inInput) || memory.input == interpreted.input)
+      << "input of rank " << rank;
+}
+
+}  // namespace
+
 void expectExecuted(std::mt19937_64& random, VirtualWorld& world,
                     const std::shared_ptr<const VerifiedSchedule>& schedule, const RandomCall& call,
                     const std::vector<RankMemory>& interpreted) {
   const Shape& shape = schedule->schedule().shape;
   std::vector<RankMemory> memory = call.memory;
-  VirtualCall run;
-  run.schedule = schedule;
-  run.blockCounts = call.blockCounts;
-  run.dtype = call.dtype;
-  run.op = call.op;
-  run.factor = call.factor;
-  const std::size_t element = sizeOf(call.dtype);
+  VirtualCall run{schedule, call.blockCounts, call.dtype, call.op, call.factor, {}, {}};
   for (int r = 0; r < call.ranks; ++r) {
-    RankMemory& m = memory[static_cast<std::size_t>(r)];
-    std::byte* input = m.input.data();
-    std::byte* output = m.output.data();
-    const bool inInput = m.inPlace && m.output.size() < m.input.size();
-    if (m.inPlace && !inInput) {
-      const auto blocks = inputBlocks(shape, r);
-      input = output + placeOf(shape, call, r, false, blocks[0]).offset;
-    } else if (m.inPlace) {
-      const auto blocks = outputBlocks(shape, r);
-      output = input + placeOf(shape, call, r, true, blocks[0]).offset;
-    }
-    run.inputs.emplace_back(cut(random, input, m.input.size(), element));
-    run.outputs.emplace_back(cut(random, output, m.output.size(), element));
+    Bound bound = bindRank(random, shape, call, r, memory[static_cast<std::size_t>(r)]);
+    run.inputs.push_back(std::move(bound.input));
+    run.outputs.push_back(std::move(bound.output));
   }
   world.run(run);
   for (int r = 0; r < call.ranks; ++r) {
     const auto rank = static_cast<std::size_t>(r);
-    const bool inInput = memory[rank].inPlace && memory[rank].output.size() < memory[rank].input.size();
-    ASSERT_TRUE(inInput || memory[rank].output == interpreted[rank].output) << "output of rank " << r;
-    ASSERT_TRUE((memory[rank].inPlace && !inInput) || memory[rank].input == interpreted[rank].input)
-        << "input of rank " << r;
+    expectSame(memory[rank], interpreted[rank], r);
   }
+}
+
+void executeRank(std::mt19937_64& random, Engine& engine, Channel& channel,
+                 const std::shared_ptr<const VerifiedSchedule>& schedule, const RandomCall& call,
+                 const std::vector<RankMemory>& interpreted) {
+  const Shape& shape = schedule->schedule().shape;
+  std::vector<RankMemory> memory = call.memory;
+  OperationRequest request;
+  for (int r = 0; r < call.ranks; ++r) {
+    Bound bound = bindRank(random, shape, call, r, memory[static_cast<std::size_t>(r)]);
+    if (r != channel.rank()) continue;
+    request.input = std::move(bound.input);
+    request.output = std::move(bound.output);
+  }
+  request.schedule = schedule;
+  request.blockCounts = call.blockCounts;
+  request.dtype = call.dtype;
+  request.op = call.op;
+  request.factor = call.factor;
+  request.timeout = 30;
+  const auto operation = engine.submit(channel, std::move(request));
+  engine.wait(*operation, kNever);
+  if (operation->error()) std::rethrow_exception(operation->error());
+  const auto rank = static_cast<std::size_t>(channel.rank());
+  expectSame(memory[rank], interpreted[rank], channel.rank());
 }
 
 }  // namespace byway

@@ -33,6 +33,8 @@ RandomCall drawCall(std::mt19937_64& random, int shard);
 std::optional<Schedule> drawSchedule(std::mt19937_64& random, const RandomCall& call);
 // Counts, contents and aliasing of every rank.
 void drawData(std::mt19937_64& random, const VerifiedSchedule& schedule, RandomCall& call);
+// Contents and aliasing for counts that are set.
+void drawDataOf(std::mt19937_64& random, const VerifiedSchedule& schedule, RandomCall& call);
 bool usesHelpers(const VerifiedSchedule& schedule);
 
 std::vector<RankMemory> interpretCall(const VerifiedSchedule& schedule, const RandomCall& call);
@@ -43,5 +45,10 @@ void expectOracle(const VerifiedSchedule& schedule, const RandomCall& call,
 void expectExecuted(std::mt19937_64& random, VirtualWorld& world,
                     const std::shared_ptr<const VerifiedSchedule>& schedule, const RandomCall& call,
                     const std::vector<RankMemory>& interpreted);
+
+// The same for one rank of several processes; `random` gives all ranks the same cuts.
+void executeRank(std::mt19937_64& random, Engine& engine, Channel& channel,
+                 const std::shared_ptr<const VerifiedSchedule>& schedule, const RandomCall& call,
+                 const std::vector<RankMemory>& interpreted);
 
 }  // namespace byway

@@ -33,10 +33,11 @@ class Team {
 
   // A time on the host's clock that all ranks learn before it comes, and wait for.
   Seconds agreeOnStart();
+  // Until all ranks are here.
+  void barrier();
   std::vector<RankReport> exchange(const RankReport& mine);
 
  private:
-  void barrier();
   void warmUp();
   int rank_, size_;
   std::unique_ptr<Communicator> control_;
