@@ -16,6 +16,7 @@
 namespace byway {
 namespace {
 
+constexpr double kUnitBytes = 64;  // bind.h
 constexpr std::size_t kBuilt = 3;      // candidates of a kind that are built, the best by estimate
 constexpr int kEstimatesMislead = 16;  // on irregular cells of up to so many ranks all are built
 
@@ -108,6 +109,7 @@ class Choice {
   void listCandidates() {
     const double largest = *std::max_element(cell_.blockBytes.begin(), cell_.blockBytes.end());
     linkTime_ = largest / memberRate();
+    unitTime_ = kUnitBytes / memberRate();
     const bool relay = regular_ && largest > 0;
     for (const auto& construction : constructions()) {
       for (auto& candidate : construction.candidates(cell_)) {
@@ -138,7 +140,8 @@ class Choice {
   // Latencies of the first byte's way, then the slower of the links and, where data is passed on, a
   // lane's ring of three slots (three pieces take two transfers and a latency), then the posting.
   Seconds estimate(const Candidate& candidate) const {
-    const Seconds links = candidate.value * linkTime_;
+    // Shares are cut in whole units: in every stage a link may carry one more than its part.
+    const Seconds links = candidate.value * linkTime_ + candidate.stages * unitTime_;
     const Seconds ring =
         candidate.hops < 2 ? 0 : (2 * links + candidate.stages * topology_.alpha) / 3;
     return candidate.hops * topology_.alpha + std::max(links, ring) +
@@ -253,6 +256,7 @@ class Choice {
   Cell cell_;
   bool regular_ = false;
   Seconds linkTime_ = 0;  // of the largest block
+  Seconds unitTime_ = 0;  // of the unit in which blocks are cut
   std::vector<Candidate> candidates_;
   std::vector<std::optional<Schedule>> schedules_;  // those that were built
   Plan plan_;                                       // considered[i] is candidates_[i]

@@ -4,6 +4,7 @@
 //     link are served in the order of matching (ties: the order of the schedule); one starts at
 //     max(link free, send posted + alpha, receive posted) and ends bytes / rate later. Its send and
 //     its receive are over then. This is the rule of paced links (transport/paced/paced_wire.h).
+//   - Blocks are cut as bind() cuts them, in units of 64 bytes; a message of no bytes takes no time.
 //   - Posting a send or a receive takes `message` seconds of its rank's own time, one after another
 //     in the order in which they become ready.
 //   - A local step takes its inputs' bytes / `reduce`; the steps of a rank run one after another in
@@ -15,6 +16,7 @@
 #include <limits>
 
 #include "byway/base/error.h"
+#include "byway/schedule/bind.h"
 
 namespace byway {
 namespace {
@@ -26,12 +28,13 @@ class Bytes {
  public:
   Bytes(const Schedule& schedule, std::span<const double> blockBytes, double partialWeight)
       : schedule_(schedule), partialWeight_(partialWeight) {
+    std::vector<CellRange> cut;
     for (std::size_t b = 0; b < schedule.shape.blocks.size(); ++b) {
-      const auto& shares = schedule.shape.blocks[b].shares;
+      const Block& block = schedule.shape.blocks[b];
       first_.push_back(cells_.size());
-      for (const auto share : shares) {
-        cells_.push_back(static_cast<double>(share) / static_cast<double>(kWhole) * blockBytes[b]);
-      }
+      cut.assign(block.shares.size(), {});
+      cutBlock(block.shares, block.directShares, static_cast<std::uint64_t>(blockBytes[b]), 1, cut);
+      for (const CellRange& cell : cut) cells_.push_back(static_cast<double>(cell.count));
     }
   }
 
@@ -156,6 +159,7 @@ class Simulation {
 
   void setPosted(OpId op, Seconds when) {
     const auto t = op / 2;
+    if (bytes_.of(schedule_.transfers[t].from) == 0) return finished(op, when);
     (op % 2 == 0 ? sent_ : awaited_)[t] = when;
     if (sent_[t] != kNotPosted && awaited_[t] != kNotPosted) {
       push(std::max(sent_[t], awaited_[t]), operations_ + t);

@@ -12,8 +12,8 @@
 
 namespace byway {
 
-// Seconds until the last rank has finished. blockBytes: bytes of each block (as floating point:
-// rounding to elements is not modelled). Port and bus limits enter as lower bounds. A transfer over
+// Seconds until the last rank has finished. blockBytes: bytes of each block (rounded down to whole
+// ones). Port and bus limits enter as lower bounds. A transfer over
 // a missing link gives infinity.
 Seconds predict(const Schedule& schedule, const DependenceGraph& graph, const Topology& topology,
                 std::span<const double> blockBytes, double partialWeight);

@@ -153,6 +153,7 @@ TEST(Predict, NothingTakesNoTime) {
 TEST(Predict, RelayOfAPairInTwoStages) {
   constexpr int kA = 0, kB = 1, kHelper = 2;
   const double third = 1.0 / 3;
+  constexpr double kBytes = 3 * 64 * 30;  // thirds are whole units
   const Shape shape = makeShape(Collective::AllGather, 3, {{{kA, kB}, 0}});
   std::vector<Slice> slices;
   for (const int source : {kA, kB}) {
@@ -171,10 +172,10 @@ TEST(Predict, RelayOfAPairInTwoStages) {
   }
   const auto schedule = emit(shape, slices, {"S1"});
   const auto time = [&](const Topology& topology) {
-    return predict(schedule, dependencesOf(schedule), topology, std::vector<double>{90, 90}, 1);
+    return predict(schedule, dependencesOf(schedule), topology, std::vector<double>{kBytes, kBytes}, 1);
   };
-  EXPECT_NEAR(time(meshTopology(3, 90)), 2 * third, 1e-8);
-  EXPECT_NEAR(time(meshTopology(3, 90, 0.25)), 2 * (third + 0.25), 1e-8);
+  EXPECT_NEAR(time(meshTopology(3, kBytes)), 2 * third, 1e-8);
+  EXPECT_NEAR(time(meshTopology(3, kBytes, 0.25)), 2 * (third + 0.25), 1e-8);
 }
 
 // Equal on paper is equal in bits: who is called what does not enter.
@@ -195,6 +196,24 @@ TEST(Predict, RenamingRanksChangesNothing) {
   EXPECT_NEAR(base, 1e6 / 7e9 + 3e-6 + 2e-7, 1e-6);
   EXPECT_EQ(time({3, 0, 2}), base);
   EXPECT_EQ(time({2, 1, 3}), base);
+}
+
+// Blocks too small for their shares go the direct way, and what is left out costs nothing.
+TEST(Predict, SharesOfNoBytesTakeNoTime) {
+  const Shape shape = makeShape(Collective::AllGather, 3, {{{0, 1}, 0}});
+  std::vector<Slice> slices;
+  for (const int source : {0, 1}) {
+    slices.push_back({SliceKind::Move, source, 1, true, 0, -1, {}, {{source, 1 - source, 0}}});
+    slices.push_back(
+        {SliceKind::Move, source, 1, false, 1, -1, {}, {{source, 2, 0}, {2, 1 - source, 1}}});
+  }
+  const auto schedule = emit(shape, slices, {"two ways"});
+  const auto time = [&](double bytes) {
+    return predict(schedule, dependencesOf(schedule), meshTopology(3, 64, 0.5),
+                   std::vector<double>{bytes, bytes}, 1);
+  };
+  EXPECT_NEAR(time(64), 0.5 + 1, 1e-12);       // one unit: direct alone
+  EXPECT_NEAR(time(128), 2 * (0.5 + 1), 1e-12);  // one unit each way
 }
 
 }  // namespace

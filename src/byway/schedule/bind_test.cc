@@ -42,20 +42,22 @@ TEST(Bind, TwoBlocksWithEqualSharesAndOtherStarts) {
   EXPECT_EQ(c.cell({2, 1, 0}).count, 8u);
 }
 
-TEST(Bind, SharesThatDifferAreNotCopied) {
+TEST(Bind, BlocksThatDifferAreNotCopied) {
   Schedule s = coalescedScatter();
-  s.shape.blocks[1].shares = {kWhole / 4, kWhole / 4 * 3};
+  s.shape.blocks[0].shares = s.shape.blocks[1].shares = {kWhole / 4, kWhole / 4 * 3};
+  s.shape.blocks[1].directShares = 2;
   s.shape.blocks[2].directShares = 2;
   const auto verified = verify(s);
   const Counts counts(3, 16);
   const Binding b = bind(*verified, 2, {counts, {}, {}}, 16, 16);  // four units a block
-  EXPECT_EQ(b.cell({0, 0, 0}).count, 8u);
+  EXPECT_EQ(b.cell({0, 0, 0}).count, 4u);
   EXPECT_EQ(b.cell({1, 0, 0}).count, 4u);
   EXPECT_EQ(b.cell({2, 0, 0}).count, 8u);
   const Counts few(3, 4);
   const Binding c = bind(*verified, 2, {few, {}, {}}, 16, 16);  // one
-  EXPECT_EQ(c.cell({0, 1, 0}).count, 0u);
-  EXPECT_EQ(c.cell({2, 0, 0}).count, 4u);
+  EXPECT_EQ(c.cell({0, 0, 0}).count, 4u) << "the direct share takes it";
+  EXPECT_EQ(c.cell({1, 1, 0}).count, 4u) << "the larger one does";
+  EXPECT_EQ(c.cell({2, 0, 0}).count, 4u) << "the earlier one does";
 }
 
 // Rounds of a large call: together their cells hold every element once.

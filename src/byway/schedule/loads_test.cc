@@ -91,6 +91,16 @@ TEST(StageNeed, OfHelpersIsApartFromMembers) {
   EXPECT_DOUBLE_EQ(members.any, 10);
 }
 
+TEST(StageNeed, CountsWhatIsNeverRead) {
+  Hand h(makeShape(Collective::AllReduce, 3, {Group{{0, 1}, 0}}));
+  h.beginPhase();
+  h.transfer(h.in(0), h.slot(2));
+  h.fold(h.slot(1, 0, 0, Width::Accumulator), {h.in(1)}, 1);
+  const StageNeed need = stageNeed(std::move(h).finish(), std::vector<double>{3}, 4);
+  EXPECT_DOUBLE_EQ(need.helper, 3);
+  EXPECT_DOUBLE_EQ(need.any, 12);
+}
+
 TEST(StageNeed, ReusesSlots) {
   Schedule s = testing_util::slotReuse(2);
   EXPECT_DOUBLE_EQ(stageNeed(s, std::vector<double>{8}).helper, 4);
