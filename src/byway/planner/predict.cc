@@ -80,9 +80,11 @@ class Simulation {
   }
 
   Seconds run() {
+    std::vector<OpId> first;  // collected before any of them ends and frees others
     for (OpId op = 0; op < operations_; ++op) {
-      if (waitsFor_[op] == 0) becameReady(op);
+      if (waitsFor_[op] == 0) first.push_back(op);
     }
+    for (const OpId op : first) becameReady(op);
     while (!events_.empty()) {
       const auto event = pop();
       if (event.key < operations_) {
