@@ -11,7 +11,7 @@ namespace byway {
 struct PackingOptions {
   double gap = 0.002;   // of the optimum, at which the search for routes ends
   int rounds = 200;     // of it, at most
-  int stages = 24;      // K for which routes are looked for
+  int stages = 32;      // K for which routes are looked for
 };
 
 // A schedule of K stages: amounts[i] of route i.

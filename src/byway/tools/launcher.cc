@@ -52,8 +52,9 @@ class SignalQueue {
     sigset_t set;
     ::sigemptyset(&set);
     for (const int signal : kHandled) ::sigaddset(&set, signal);
-    ::sigprocmask(SIG_BLOCK, &set, &before_);
     fd_ = ::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    ::sigaddset(&set, SIGPIPE);  // a reader that is gone is an error of the write, cleaned up after
+    ::sigprocmask(SIG_BLOCK, &set, &before_);
   }
   ~SignalQueue() {
     ::close(fd_);

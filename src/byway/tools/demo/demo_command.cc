@@ -86,12 +86,12 @@ class Collector {
 
 // Returns the ranks' exit status.
 int runReally(const Options& options, DemoResults& results) {
-  const TemporaryFolder folder("byway-demo");
   std::set<int> sizes;
   for (CellResult& result : results.cells) {
     sizes.insert(result.cell.ranks);
     result.times = computeTimes(result.cell, results.settings);
   }
+  const TemporaryFolder folder("byway-demo");
   for (const int n : sizes) {
     writeFileAtomically(topologyFile(folder.path(), n), toJson(demoTopology(results.settings, n)));
   }
