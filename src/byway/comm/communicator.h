@@ -75,6 +75,18 @@ struct FusedArgs {
   Region input, output;  // empty on ranks that only help
 };
 
+// A receive from whichever rank sends first; Work::source() tells which it was.
+inline constexpr int kFromAnyRank = -1;
+
+struct SendOrRecv {
+  enum class Kind : std::uint8_t { Send, Recv };
+  Kind kind = Kind::Send;
+  int peer = 0;            // rank; may be the caller's own, or kFromAnyRank for a receive
+  Region region;           // the whole of it is the message; no bytes are a message too
+  DType dtype = DType::UInt8;
+  std::uint32_t tag = 0;   // below 2^31
+};
+
 struct CommunicatorState;
 
 // All calls are asynchronous and must be made by every rank of the communicator in the same order.
@@ -133,6 +145,17 @@ class Communicator {
   // of the communicator calls it with the same groups.
   Work fused(Collective collective, std::span<const CallGroup> groups, const FusedArgs& mine,
              DType dtype, const Reduction& reduction = {}, const CallOptions& options = {});
+
+  // Point to point: only the two ranks take part. Messages from one rank with one tag arrive in the
+  // order in which they were sent; receives are served in the order in which they were posted. Both
+  // sides must state the same dtype and bytes; a difference is a Mismatch that names both and breaks
+  // the communicator. A send is done when its buffer may be reused.
+  Work send(const Region& region, DType dtype, int peer, std::uint32_t tag = 0,
+            const CallOptions& options = {});
+  Work recv(const Region& region, DType dtype, int peer, std::uint32_t tag = 0,
+            const CallOptions& options = {});
+  // All begin together, so their order among each other does not matter on either side.
+  Work batch(std::span<const SendOrRecv> parts, const CallOptions& options = {});
 
   // Lists of tensors in one call: element i of every rank's list has the same size. The result is
   // as if each had been called alone.

@@ -31,7 +31,9 @@ void Work::whenDone(std::function<void()> callback) const {
 }
 
 std::int64_t Work::sequence() const {
-  return operation_ ? static_cast<std::int64_t>(operation_->sequence()) : -1;
+  return operation_ ? operation_->sequence() : -1;
 }
+
+int Work::source(std::size_t index) const { return done() && operation_ ? operation_->sourceOf(index) : -1; }
 
 }  // namespace byway

@@ -14,7 +14,12 @@ namespace {
 
 // How long a failed call may wait for the transport to let go of its buffers.
 constexpr Seconds kDrainSeconds = 1.0;
-constexpr std::uint64_t kStillHere = ~std::uint64_t{0};
+
+// "call 7 (allreduce of 4 float32 (sum))"
+std::string nameOf(const Operation& operation) {
+  if (operation.sequence() == Operation::kUnnumbered) return operation.describe();
+  return fmt::format("call {} ({})", operation.sequence(), operation.describe());
+}
 
 }  // namespace
 
@@ -22,17 +27,26 @@ Channel::Channel(Transport& transport, ChannelOptions options)
     : transport_(transport),
       options_(std::move(options)),
       stage_(options_.stageQuota),
-      leftAfter_(options_.peers.size(), kStillHere) {}
+      messages_(*this) {
+  // What came before this side was ready.
+  transport_.forEachUnexpected(id(), [this](const MatchKey& key, const Stamp& stamp) {
+    if (isPointToPoint(key)) messages_.arrived(key, stamp);
+  });
+}
+
+void Channel::checkUsable() const {
+  if (!broken_) return;
+  throw Error(ErrorCode::Broken,
+              fmt::format("the communicator is broken and stays so; it failed with {}: {}",
+                          toString(broken_->code()), broken_->what()),
+              rank(), broken_->sequence());
+}
 
 std::shared_ptr<Operation> Channel::submit(OperationRequest request) {
-  if (broken_) {
-    throw Error(ErrorCode::Broken,
-                fmt::format("the communicator is broken and stays so; it failed with {}: {}",
-                            toString(broken_->code()), broken_->what()),
-                rank(), broken_->sequence());
-  }
+  checkUsable();
   const Seconds deadline = transport_.clock().now() + request.timeout;
-  auto operation = std::make_shared<Operation>(*this, std::move(request), nextSequence_, deadline);
+  auto operation =
+      std::make_shared<CollectiveOperation>(*this, std::move(request), nextSequence_, deadline);
   const std::uint64_t sequence = nextSequence_++;
   history_[sequence % kRemembered] = operation->stamp();
   operations_.push_back(operation);
@@ -45,10 +59,27 @@ std::shared_ptr<Operation> Channel::submit(OperationRequest request) {
   return operation;
 }
 
+std::shared_ptr<Operation> Channel::submit(PointToPointRequest request) {
+  checkUsable();
+  const Seconds deadline = transport_.clock().now() + request.timeout;
+  auto operation = std::make_shared<PointToPointOperation>(*this, std::move(request), deadline);
+  operations_.push_back(operation);
+  advance();
+  checkDepartures();
+  advance();
+  return operation;
+}
+
 void Channel::dataArrived(const MatchKey& key, const Stamp& stamp) {
-  if (broken_ || pending_ || key.sequence >= nextSequence_) return;
+  if (broken_ || pending_) return;
+  if (isPointToPoint(key)) {
+    messages_.arrived(key, stamp);
+    if (!left_.empty()) checkDepartures();
+    return;
+  }
+  if (key.sequence >= nextSequence_) return;
   const auto it = std::find_if(operations_.begin(), operations_.end(), [&](const auto& operation) {
-    return operation->sequence() == key.sequence;
+    return operation->sequence() == static_cast<std::int64_t>(key.sequence);
   });
   if (refusedHere_.count(key.sequence) != 0) return;
   if (it == operations_.end() && nextSequence_ - key.sequence > kRemembered) return;
@@ -66,42 +97,33 @@ void Channel::mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey
                    rank(), static_cast<std::int64_t>(sequence));
 }
 
-void Channel::transferFailed(const Operation& operation, const LocalOp& op, Outcome outcome) {
-  if (broken_ || pending_ || outcome == Outcome::Ok) return;
-  const auto sequence = static_cast<std::int64_t>(operation.sequence());
-  const bool sends = op.kind == LocalKind::Send;
-  const int other = operation.otherRank(op);
-  const char* way = sends ? "to" : "from";
-  std::string what = fmt::format("call {} ({}) on rank {}: ", sequence, describe(operation.stamp()),
-                                 rank());
+void Channel::found(const Error& error) {
+  if (!broken_ && !pending_) pending_ = error;
+}
+
+void Channel::transferFailed(const Operation& operation, bool sends, int other, Outcome outcome) {
+  const std::string what =
+      fmt::format("{} on rank {}: ", nameOf(operation), rank());
   switch (outcome) {
     case Outcome::Ok:
       return;
     case Outcome::PeerLost:
-      pending_ = Error(ErrorCode::PeerLost,
-                       what + fmt::format("rank {} is gone (its process ended or cannot be reached)",
-                                          other),
-                       rank(), sequence);
-      return;
+      return found(Error(ErrorCode::PeerLost,
+                         what + fmt::format("rank {} is gone (its process ended or cannot be reached)",
+                                            other),
+                         rank(), operation.sequence()));
     case Outcome::WrongSize:
-      pending_ = Error(ErrorCode::Mismatch,
-                       what + fmt::format("a message {} rank {} has another size than this rank "
-                                          "expects; make all ranks pass the same counts",
-                                          way, other),
-                       rank(), sequence);
-      return;
+      return found(Error(ErrorCode::Mismatch,
+                         what + fmt::format("a message {} rank {} has another size than this rank "
+                                            "expects; make both sides pass the same counts",
+                                            sends ? "to" : "from", other),
+                         rank(), operation.sequence()));
     case Outcome::Cancelled:
-      pending_ = Error(ErrorCode::PeerLost,
-                       what + fmt::format("rank {} gave up the transfer {} it", other, way), rank(),
-                       sequence);
-      return;
+      return found(Error(ErrorCode::PeerLost,
+                         what + fmt::format("rank {} gave up the transfer {} it", other,
+                                            sends ? "to" : "from"),
+                         rank(), operation.sequence()));
   }
-}
-
-void Channel::reported(const Error& error) {
-  if (broken_ || pending_) return;
-  pending_ = error;
-  pendingIsReport_ = true;
 }
 
 // A mistake that all ranks make harms nothing; one that only some make leaves the others with a call
@@ -113,7 +135,7 @@ void Channel::refuse(const Error& error) {
   if (refusedHere_.size() > kRemembered) refusedHere_.erase(refusedHere_.begin());
   refusedThere_.erase(sequence);
   const auto bytes = encode({ControlKind::Refused, id(), rank(), error.code(),
-                             static_cast<std::int64_t>(sequence), error.what()});
+                             static_cast<std::int64_t>(sequence), 0, error.what()});
   for (int r = 0; r < ranks(); ++r) {
     if (r != rank()) transport_.control(peer(r), bytes);
   }
@@ -135,24 +157,41 @@ void Channel::checkRefusal(std::uint64_t sequence) {
                    static_cast<std::int64_t>(sequence));
 }
 
-void Channel::goodbye(int from, std::uint64_t calls) {
+void Channel::reported(const Error& error) {
+  if (broken_ || pending_) return;
+  pending_ = error;
+  pendingIsReport_ = true;
+}
+
+void Channel::goodbye(int from, std::uint64_t calls, std::uint64_t messages) {
   if (from < 0 || from >= ranks()) return;
-  leftAfter_[static_cast<std::size_t>(from)] = calls;
+  left_[from] = {calls, messages};
   checkDepartures();
+}
+
+void Channel::sayGoodbye() {
+  for (int r = 0; r < ranks(); ++r) {
+    if (r == rank()) continue;
+    transport_.control(peer(r), encode({ControlKind::Goodbye, id(), rank(), ErrorCode::Aborted,
+                                        static_cast<std::int64_t>(calls()), messages_.sentTo(r), {}}));
+  }
 }
 
 void Channel::checkDepartures() {
   if (broken_ || pending_) return;
-  for (int r = 0; r < ranks(); ++r) {
-    const std::uint64_t calls = leftAfter_[static_cast<std::size_t>(r)];
+  for (const auto& [r, departure] : left_) {
+    const std::uint64_t calls = departure.calls;
+    const bool allCame = messages_.acceptedFrom(r) >= departure.messages;
     for (const auto& operation : operations_) {
-      if (operation->sequence() < calls || operation->failed()) continue;
-      pending_ = Error(ErrorCode::PeerLost,
-                       fmt::format("call {} ({}) cannot complete: rank {} destroyed its communicator "
-                                   "after {} calls",
-                                   operation->sequence(), describe(operation->stamp()), r, calls),
-                       rank(), static_cast<std::int64_t>(operation->sequence()));
-      return;
+      const bool missed = operation->sequence() == Operation::kUnnumbered
+                              ? allCame && operation->awaitsMessageOf(r)
+                              : static_cast<std::uint64_t>(operation->sequence()) >= calls;
+      if (!missed || operation->failed()) continue;
+      return found(Error(ErrorCode::PeerLost,
+                         fmt::format("{} cannot complete: rank {} destroyed its communicator after {} "
+                                     "calls",
+                                     nameOf(*operation), r, calls),
+                         rank(), operation->sequence()));
     }
   }
 }
@@ -163,11 +202,12 @@ void Channel::breakWith(const Error& error, bool tell) {
   brokenAt_ = transport_.clock().now();
   // Calls before the one that failed may have all they need, and are given the time to end well.
   for (const auto& operation : operations_) {
-    if (static_cast<std::int64_t>(operation->sequence()) >= error.sequence()) operation->fail(error);
+    const bool numbered = operation->sequence() != Operation::kUnnumbered;
+    if (!numbered || operation->sequence() >= error.sequence()) operation->fail(error);
   }
   if (tell) {
     const ControlMessage message{ControlKind::Broken, id(),     rank(), error.code(),
-                                 error.sequence(),    error.what()};
+                                 error.sequence(),    0,        error.what()};
     const auto bytes = encode(message);
     for (int r = 0; r < ranks(); ++r) {
       if (r != rank()) transport_.control(peer(r), bytes);
@@ -203,10 +243,9 @@ void Channel::checkDeadlines(Seconds now) {
   for (const auto& operation : operations_) {
     if (operation->deadline() > now || operation->finished()) continue;
     breakWith(Error(ErrorCode::Timeout,
-                    fmt::format("call {} ({}) did not complete in time on rank {}: {}",
-                                operation->sequence(), describe(operation->stamp()), rank(),
-                                operation->outstanding()),
-                    rank(), static_cast<std::int64_t>(operation->sequence())),
+                    fmt::format("{} did not complete in time on rank {}: {}", nameOf(*operation),
+                                rank(), operation->outstanding()),
+                    rank(), operation->sequence()),
               true);
     return;
   }

@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "byway/executor/operation.h"
+#include "byway/executor/collective_operation.h"
+#include "byway/executor/point_to_point.h"
 #include "byway/executor/stage.h"
 #include "byway/transport/transport.h"
 
@@ -28,17 +29,24 @@ struct ChannelOptions {
 class Channel {
  public:
   Channel(Transport& transport, ChannelOptions options);
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
 
   std::shared_ptr<Operation> submit(OperationRequest request);
+  // Sends and receives that begin together, in any order on the two sides.
+  std::shared_ptr<Operation> submit(PointToPointRequest request);
   bool advance();               // of all operations; true if anything was done
   Seconds nextDeadline() const;  // kNever: none
   void checkDeadlines(Seconds now);
   // Marks it broken, tells the other ranks if `tell`, and fails everything under way.
   void breakWith(const Error& error, bool tell);
   // A transfer ended other than well; called from inside the transport, acted on in advance().
-  void transferFailed(const Operation& operation, const LocalOp& op, Outcome outcome);
+  void transferFailed(const Operation& operation, bool sends, int other, Outcome outcome);
+  // A failure found inside the transport.
+  void found(const Error& error);
   // Rank `rank` destroyed its communicator after `calls` calls.
-  void goodbye(int rank, std::uint64_t calls);
+  void goodbye(int rank, std::uint64_t calls, std::uint64_t messages);
+  void sayGoodbye();
   // Another rank told that it broke; acted on in advance().
   void reported(const Error& error);
   // This rank's caller got its next call wrong; the others are told.
@@ -53,6 +61,7 @@ class Channel {
   std::vector<std::function<void()>> takeCallbacks();
 
   Transport& transport() { return transport_; }
+  MessageOrder& messages() { return messages_; }
   StageMemory& stage() { return stage_; }
   const StageMemory& stage() const { return stage_; }
   std::uint64_t id() const { return options_.id; }
@@ -63,6 +72,7 @@ class Channel {
  private:
   static constexpr std::size_t kRemembered = 64;
 
+  void checkUsable() const;
   void mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key, const Stamp& theirs);
   void cancelWhenMay();
   void checkDepartures();
@@ -73,6 +83,7 @@ class Channel {
   Transport& transport_;
   ChannelOptions options_;
   StageMemory stage_;
+  MessageOrder messages_;  // of point-to-point calls
   std::uint64_t nextSequence_ = 0;
   std::deque<std::shared_ptr<Operation>> operations_;  // in call order, not retired
   std::array<Stamp, kRemembered> history_{};           // by sequence modulo kRemembered
@@ -81,7 +92,10 @@ class Channel {
   std::optional<Error> pending_;  // found inside the transport, to be acted on outside of it
   std::set<std::uint64_t> refusedHere_;  // calls that this rank refused
   std::map<std::uint64_t, std::string> refusedThere_;  // by another rank, not called here yet
-  std::vector<std::uint64_t> leftAfter_;  // per rank: calls it made before it left
+  struct Departure {
+    std::uint64_t calls, messages;  // that it made, and sent here, before it left
+  };
+  std::map<int, Departure> left_;
   std::vector<std::shared_ptr<Operation>> lingering_;  // reported as failed, buffers still in use
   Seconds brokenAt_ = 0;
   bool cancelled_ = false;  // the transport was told, after the break

@@ -16,6 +16,7 @@ struct Fixed {
   std::int32_t source;
   std::uint64_t communicator;
   std::int64_t sequence;
+  std::uint64_t messages;
 };
 
 constexpr std::uint8_t kLastCode = static_cast<std::uint8_t>(ErrorCode::Internal);
@@ -27,7 +28,8 @@ std::vector<std::byte> encode(const ControlMessage& message) {
   const std::size_t text = std::min(message.text.size(), most);
   const Fixed fixed{static_cast<std::uint8_t>(message.kind), static_cast<std::uint8_t>(message.code),
                     static_cast<std::uint16_t>(text),        message.source,
-                    message.communicator,                    message.sequence};
+                    message.communicator,                    message.sequence,
+                    message.messages};
   std::vector<std::byte> bytes(sizeof(Fixed) + text);
   std::memcpy(bytes.data(), &fixed, sizeof(Fixed));
   if (text > 0) std::memcpy(bytes.data() + sizeof(Fixed), message.text.data(), text);
@@ -45,7 +47,7 @@ std::optional<ControlMessage> decode(std::span<const std::byte> bytes) {
     return std::nullopt;
   }
   ControlMessage message{static_cast<ControlKind>(fixed.kind), fixed.communicator, fixed.source,
-                         static_cast<ErrorCode>(fixed.code), fixed.sequence, {}};
+                         static_cast<ErrorCode>(fixed.code), fixed.sequence, fixed.messages, {}};
   message.text.resize(fixed.textBytes);
   if (fixed.textBytes > 0) {
     std::memcpy(message.text.data(), bytes.data() + sizeof(Fixed), fixed.textBytes);

@@ -111,11 +111,7 @@ void Engine::close(Channel& channel, Seconds bound) {
                                                 "way"),
                       true);
   } else if (!channel.broken()) {
-    const auto bytes = encode({ControlKind::Goodbye, channel.id(), channel.rank(), ErrorCode::Aborted,
-                               static_cast<std::int64_t>(channel.calls()), {}});
-    for (int r = 0; r < channel.ranks(); ++r) {
-      if (r != channel.rank()) transport_->control(channel.peer(r), bytes);
-    }
+    channel.sayGoodbye();
   }
   // Buffers that the transport still holds get a second to be let go.
   constexpr Seconds kDrain = 1.2;
@@ -138,6 +134,13 @@ void Engine::abort(Channel& channel, const std::string& why) {
 }
 
 std::shared_ptr<Operation> Engine::submit(Channel& channel, OperationRequest request) {
+  const Guard guard(*this);
+  auto operation = channel.submit(std::move(request));
+  alarmDriver();
+  return operation;
+}
+
+std::shared_ptr<Operation> Engine::submit(Channel& channel, PointToPointRequest request) {
   const Guard guard(*this);
   auto operation = channel.submit(std::move(request));
   alarmDriver();
@@ -346,7 +349,7 @@ void Engine::act(Channel& channel, const ControlMessage& message) {
       channel.refused(message.source, static_cast<std::uint64_t>(message.sequence), message.text);
       break;
     case ControlKind::Goodbye:
-      channel.goodbye(message.source, static_cast<std::uint64_t>(message.sequence));
+      channel.goodbye(message.source, static_cast<std::uint64_t>(message.sequence), message.messages);
       break;
   }
 }

@@ -47,6 +47,7 @@ class Engine final : private ArrivalSink {
   void abort(Channel& channel, const std::string& why);
 
   std::shared_ptr<Operation> submit(Channel& channel, OperationRequest request);
+  std::shared_ptr<Operation> submit(Channel& channel, PointToPointRequest request);
   // A call that this rank's caller got wrong: it takes its number, and the other ranks learn that
   // they must not wait for it.
   void refuse(Channel& channel, const Error& error);

@@ -6,7 +6,8 @@
 //     its receive are over then. This is the rule of paced links (transport/paced/paced_wire.h).
 //   - Blocks are cut as bind() cuts them, in units of 64 bytes; a message of no bytes takes no time.
 //   - Posting a send or a receive takes `message` seconds of its rank's own time, one after another
-//     in the order in which they become ready.
+//     in the order in which they become ready. A receive is held until the receive before it from
+//     the same rank, in the order of the schedule, has been posted (executor/operation.cc, issue()).
 //   - A local step takes its inputs' bytes / `reduce`; the steps of a rank run one after another in
 //     the order in which they become ready. They do not hold up posting: both are asynchronous.
 #include "byway/planner/predict.h"
@@ -22,6 +23,10 @@ namespace byway {
 namespace {
 
 constexpr Seconds kNotPosted = -1;
+constexpr std::uint32_t kNoTransfer = ~std::uint32_t{0};
+
+// Held: could be posted, but one before it from the same rank was not.
+enum class Recv : std::uint8_t { Waiting, Held, Posted };
 
 // Bytes of every ref of a schedule, and what lower bounds need of them.
 class Bytes {
@@ -70,12 +75,16 @@ class Simulation {
         transfers_(static_cast<std::uint32_t>(schedule.transfers.size())),
         operations_(2 * transfers_ + static_cast<std::uint32_t>(schedule.steps.size())),
         ready_(operations_, 0.0),
+        previousRecv_(transfers_, kNoTransfer),
+        nextRecv_(transfers_, kNoTransfer),
+        recvs_(transfers_, Recv::Waiting),
         sent_(transfers_, kNotPosted),
         awaited_(transfers_, kNotPosted),
         linkFree_(topology.links.size(), 0.0),
         posterFree_(static_cast<std::size_t>(topology.ranks), 0.0),
         stepperFree_(static_cast<std::size_t>(topology.ranks), 0.0) {
     indexGraph();
+    chainReceives();
     events_.reserve(operations_);
   }
 
@@ -122,6 +131,24 @@ class Simulation {
     for (const auto& edge : graph_.edges) next_[place[edge.before]++] = edge.after;
   }
 
+  // Receives of one link, in the order of the schedule.
+  void chainReceives() {
+    std::vector<std::uint32_t> last(topology_.links.size(), kNoTransfer);
+    for (std::uint32_t t = 0; t < transfers_; ++t) {
+      auto& before = last[linkOf(t)];
+      previousRecv_[t] = before;
+      if (before != kNoTransfer) nextRecv_[before] = t;
+      before = t;
+    }
+  }
+
+  std::size_t linkOf(std::uint32_t t) const {
+    const auto& transfer = schedule_.transfers[t];
+    return static_cast<std::size_t>(transfer.from.rank) *
+               static_cast<std::size_t>(topology_.ranks) +
+           static_cast<std::size_t>(transfer.to.rank);
+  }
+
   void push(Seconds time, std::uint32_t key) {
     events_.push_back({time, key});
     std::push_heap(events_.begin(), events_.end(), std::greater<>());
@@ -137,26 +164,41 @@ class Simulation {
   // Posting that takes no time needs no event of its own.
   void becameReady(OpId op) {
     if (op < 2 * transfers_ && topology_.message == 0) {
-      setPosted(op, ready_[op]);
+      post(op, ready_[op]);
     } else {
       push(ready_[op], op);
     }
   }
 
   void posted(OpId op, Seconds now) {
-    if (op < 2 * transfers_) {
-      const auto& transfer = schedule_.transfers[op / 2];
-      const auto rank =
-          static_cast<std::size_t>(op % 2 == 0 ? transfer.from.rank : transfer.to.rank);
-      posterFree_[rank] = std::max(posterFree_[rank], now) + topology_.message;
-      setPosted(op, posterFree_[rank]);
-      return;
-    }
+    if (op < 2 * transfers_) return post(op, now);
     const auto& step = schedule_.steps[op - 2 * transfers_];
     auto& free = stepperFree_[static_cast<std::size_t>(step.to.rank)];
     free = std::max(free, now);
     if (topology_.reduce > 0) free += bytes_.of(step) / topology_.reduce;
     finished(op, free);
+  }
+
+  // A send or a receive is ready. Receives that waited for this one follow at once.
+  void post(OpId op, Seconds now) {
+    const auto& transfer = schedule_.transfers[op / 2];
+    const bool receives = op % 2 != 0;
+    auto& free =
+        posterFree_[static_cast<std::size_t>(receives ? transfer.to.rank : transfer.from.rank)];
+    for (auto t = op / 2;;) {
+      if (receives && previousRecv_[t] != kNoTransfer &&
+          recvs_[previousRecv_[t]] != Recv::Posted) {
+        recvs_[t] = Recv::Held;
+        return;
+      }
+      const Seconds when =
+          topology_.message == 0 ? now : free = std::max(free, now) + topology_.message;
+      if (receives) recvs_[t] = Recv::Posted;
+      setPosted(receives ? recvOp(t) : sendOp(t), when);
+      if (!receives) return;
+      t = nextRecv_[t];
+      if (t == kNoTransfer || recvs_[t] != Recv::Held) return;
+    }
   }
 
   void setPosted(OpId op, Seconds when) {
@@ -170,12 +212,9 @@ class Simulation {
 
   // A matched message gets its turn on the link.
   void serve(std::uint32_t t) {
-    const auto& transfer = schedule_.transfers[t];
-    const auto link =
-        static_cast<std::size_t>(transfer.from.rank) * static_cast<std::size_t>(topology_.ranks) +
-        static_cast<std::size_t>(transfer.to.rank);
+    const auto link = linkOf(t);
     const auto start = std::max({linkFree_[link], sent_[t] + topology_.alpha, awaited_[t]});
-    const auto end = start + bytes_.of(transfer.from) / topology_.links[link];
+    const auto end = start + bytes_.of(schedule_.transfers[t].from) / topology_.links[link];
     linkFree_[link] = end;
     finished(sendOp(t), end);
     finished(recvOp(t), end);
@@ -199,6 +238,8 @@ class Simulation {
   const std::uint32_t operations_;
   std::vector<std::uint32_t> waitsFor_, firstNext_, next_;
   std::vector<Seconds> ready_;           // per operation: when what it waited for was over
+  std::vector<std::uint32_t> previousRecv_, nextRecv_;  // per transfer: of the same link
+  std::vector<Recv> recvs_;
   std::vector<Seconds> sent_, awaited_;  // per transfer: when its ends were posted
   std::vector<Seconds> linkFree_;
   std::vector<Seconds> posterFree_, stepperFree_;  // per rank

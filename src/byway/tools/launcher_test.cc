@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -12,6 +13,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "byway/tools/files.h"
 
 namespace byway::tools {
 namespace {
@@ -73,8 +76,9 @@ TEST_F(LauncherTest, ASignalCounts128More) {
 
 TEST_F(LauncherTest, WhoIgnoresTermIsKilled) {
   options_.killAfter = 0.3;
-  EXPECT_EQ(run(2, "test $BYWAY_RANK = 0 && exit 3; trap '' TERM; while :; do sleep 1; done"), 3);
-  EXPECT_GE(seconds(), 0.25);
+  EXPECT_EQ(run(2, "test $BYWAY_RANK = 0 && { sleep 0.3; exit 3; }; "
+                   "trap '' TERM; while :; do sleep 1; done"), 3);
+  EXPECT_GE(seconds(), 0.55);
   EXPECT_LT(seconds(), 5);
 }
 
@@ -103,7 +107,9 @@ TEST_F(LauncherTest, AProgramThatIsNotThereIs127) {
 }
 
 TEST_F(LauncherTest, AProgramThatIsNoProgramIs126) {
-  options_.program = {"/etc/hostname"};
+  const TemporaryFolder folder("byway-test");
+  writeFileAtomically(folder.path() + "/plain", "text");
+  options_.program = {folder.path() + "/plain"};
   options_.onLine = [](int, Stream, std::string_view) {};
   EXPECT_EQ(launch(options_), 126);
 }

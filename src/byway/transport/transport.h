@@ -60,6 +60,9 @@ class Transport final : private WireSink {
   // Calls fn(key, stamp) for every unmatched message of this call; fn must not call the transport.
   void forEachUnexpected(std::uint64_t communicator, std::uint64_t sequence,
                          const std::function<void(const MatchKey&, const Stamp&)>& fn) const;
+  // The same for all calls of a communicator.
+  void forEachUnexpected(std::uint64_t communicator,
+                         const std::function<void(const MatchKey&, const Stamp&)>& fn) const;
   // Ends all transfers of a communicator with Cancelled, drops its unexpected messages (their
   // senders get Cancelled), and refuses what arrives for it later. Posted operations whose bytes
   // are being moved complete when the wire has let go of them. Ids must not be used again.

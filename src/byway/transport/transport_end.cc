@@ -17,6 +17,18 @@ void Transport::forEachUnexpected(
   }
 }
 
+void Transport::forEachUnexpected(
+    std::uint64_t communicator,
+    const std::function<void(const MatchKey&, const Stamp&)>& fn) const {
+  const auto& calls = state_->earlyByCall;
+  for (auto at = calls.lower_bound({communicator, 0});
+       at != calls.end() && at->first.first == communicator; ++at) {
+    for (const State::Early& message : at->second) {
+      fn(message.arrival.header.key, message.arrival.header.stamp);
+    }
+  }
+}
+
 std::size_t Transport::outstanding(std::uint64_t communicator) const {
   const auto at = state_->communicators.find(communicator);
   if (at == state_->communicators.end()) return 0;

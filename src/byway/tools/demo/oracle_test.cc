@@ -30,7 +30,9 @@ TEST_P(OracleTest, OutputsThatWereNotWrittenAreAllWrong) {
     DemoBuffers buffers(cell, rank);
     buffers.prepare(3);
     EXPECT_EQ(buffers.countWrong(3), buffers.output().size() / sizeof(float)) << rank;
-    if (!cell.hasMember(rank)) EXPECT_TRUE(buffers.input().empty());
+    if (!cell.hasMember(rank)) {
+      EXPECT_TRUE(buffers.input().empty());
+    }
   }
 }
 

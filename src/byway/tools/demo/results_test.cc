@@ -85,8 +85,9 @@ TEST(DemoEventsTest, LinesReadBack) {
   EXPECT_FALSE(eventOf("hello").plan || eventOf("hello").run || eventOf("{}").run);
 }
 
-TEST(DemoVirtualTest, AllRegularCellsReachTheirBarsWithRightValues) {
+TEST(DemoVirtualTest, CellsReachTheirBarsWithRightValues) {
   DemoSettings settings;
+  settings.cells = "^(allreduce A=2|all-to-all A=4 fused|reduce A=4)";
   DemoResults results;
   results.settings = settings;
   for (const DemoCell& cell : demoCells(settings)) {

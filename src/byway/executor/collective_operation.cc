@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/executor/collective_operation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <set>
+
+#include "byway/executor/channel.h"
+#include "byway/schedule/loads.h"
+
+namespace byway {
+namespace {
+
+// Bytes of operands that a local step may touch before it gives way: about 50 us of memory traffic.
+constexpr std::uint64_t kSliceBytes = 256 * 1024;
+constexpr std::uint64_t kAlignBytes = 64;
+constexpr std::uint32_t kRoundsInFlight = 2;
+
+enum class OpState : std::uint8_t {
+  Waiting,
+  Held,  // a receive that could be posted, but an earlier one from its rank was not
+  Issued,
+  Done
+};
+
+}  // namespace
+
+// A schedule bound to one part of the call's data.
+struct CollectiveOperation::Round {
+  CollectiveOperation* operation = nullptr;
+  std::uint32_t number = 0;
+  Binding binding;
+  std::uint64_t stageOffset = 0;
+  std::vector<std::uint32_t> waits;
+  std::vector<OpState> state;
+  std::deque<std::uint32_t> ready;   // transfers and steps that may be issued
+  std::deque<std::uint32_t> steps;   // local work, in order of readiness
+  std::size_t stepPiece = 0;         // where the first of them stands
+  std::uint64_t stepElement = 0;
+  std::size_t remaining = 0;
+};
+
+CollectiveOperation::CollectiveOperation(Channel& channel, OperationRequest request,
+                                         std::uint64_t sequence, Seconds deadline)
+    : Operation(channel, static_cast<std::int64_t>(sequence), request.stamp, deadline,
+                std::move(request.keepAlive)),
+      request_(std::move(request)),
+      elementBytes_(sizeOf(request_.dtype)),
+      accumulatorBytes_(sizeOf(accumulatorOf(request_.dtype, request_.op))) {
+  planRounds();
+}
+
+CollectiveOperation::~CollectiveOperation() = default;
+
+// The number of rounds must be the same on all ranks, so it follows from the largest need of any.
+void CollectiveOperation::planRounds() {
+  const Schedule& s = request_.schedule->schedule();
+  const std::uint64_t quota = channel_.stage().quota();
+  std::size_t members = 1;
+  for (const Group& g : s.shape.groups) members = std::max(members, g.ranks.size());
+  const auto elements = std::accumulate(request_.blockCounts.begin(), request_.blockCounts.end(),
+                                        std::uint64_t{0});
+  const std::uint32_t slots = s.slots.empty() ? 0 : *std::max_element(s.slots.begin(), s.slots.end());
+  // A slot may hold one unit of 64 bytes of elements more than its share, and is padded.
+  const auto slack = static_cast<double>(slots) * 64.0 *
+                     (1.0 + static_cast<double>(accumulatorBytes_) / static_cast<double>(elementBytes_));
+  const auto atMost = static_cast<double>(elements) * static_cast<double>(members) *
+                      static_cast<double>(accumulatorBytes_);
+  if (slots == 0 || atMost + slack <= static_cast<double>(quota)) return;
+  std::vector<double> blockBytes;
+  for (const auto count : request_.blockCounts) {
+    blockBytes.push_back(static_cast<double>(count) * static_cast<double>(elementBytes_));
+  }
+  const double need = stageNeed(s, blockBytes,
+                                static_cast<double>(accumulatorBytes_) /
+                                    static_cast<double>(elementBytes_)).any;
+  if (need + slack <= static_cast<double>(quota)) return;
+  const double half = static_cast<double>(quota / kRoundsInFlight / kAlignBytes * kAlignBytes) - slack;
+  if (half <= 0) {
+    throw Error(ErrorCode::Resource,
+                fmt::format("a stage quota of {} bytes is too small for this plan; raise it to {}",
+                            quota, static_cast<std::uint64_t>(4 * slack)),
+                channel_.rank(), sequence());
+  }
+  roundCount_ = static_cast<std::uint32_t>(need / half) + 1;
+  roundStage_ = quota / kRoundsInFlight / kAlignBytes * kAlignBytes;
+}
+
+bool CollectiveOperation::needsStage() const {
+  return request_.schedule->schedule().slots[static_cast<std::size_t>(channel_.rank())] > 0;
+}
+
+bool CollectiveOperation::tryStart() {
+  if (roundCount_ == 1) {
+    startRound(0);
+    roundStage_ = stageBytes_ = rounds_[0]->binding.stageBytes;
+  } else {
+    stageBytes_ = roundStage_ * kRoundsInFlight;
+  }
+  if (stageBytes_ > 0) {
+    const auto offset = channel_.stage().take(stageBytes_);
+    if (!offset) {
+      rounds_.clear();
+      nextRound_ = 0;
+      return false;
+    }
+    stageOffset_ = *offset;
+  }
+  started_ = true;
+  if (roundCount_ == 1) {
+    rounds_[0]->stageOffset = stageOffset_;
+  } else {
+    for (std::uint32_t i = 0; i < kRoundsInFlight; ++i) startRound(i);
+  }
+  return true;
+}
+
+void CollectiveOperation::startRound(std::uint32_t number) {
+  auto round = std::make_unique<Round>();
+  round->operation = this;
+  round->number = number;
+  const auto& totals = request_.blockCounts;
+  if (roundCount_ == 1) {
+    round->binding = bind(*request_.schedule, channel_.rank(), {totals, {}, {}}, elementBytes_,
+                          accumulatorBytes_);
+  } else {
+    const std::uint64_t unit = std::max<std::uint64_t>(1, kAlignBytes / elementBytes_);
+    std::vector<std::uint64_t> starts;
+    std::vector<std::uint64_t> counts;
+    for (const std::uint64_t total : totals) {
+      const std::uint64_t units = (total + unit - 1) / unit;
+      const auto border = [&](std::uint64_t r) {
+        return std::min(total, units * r / roundCount_ * unit);
+      };
+      starts.push_back(border(number));
+      counts.push_back(border(number + 1) - border(number));
+    }
+    round->binding = bind(*request_.schedule, channel_.rank(), {counts, starts, totals},
+                          elementBytes_, accumulatorBytes_);
+    BYWAY_ASSERT(round->binding.stageBytes <= roundStage_);
+    round->stageOffset = stageOffset_ + (number % kRoundsInFlight) * roundStage_;
+  }
+  const LocalProgram& local = *round->binding.local;
+  round->remaining = local.ops.size();
+  round->state.assign(local.ops.size(), OpState::Waiting);
+  round->waits.reserve(local.ops.size());
+  for (std::uint32_t i = 0; i < local.ops.size(); ++i) {
+    round->waits.push_back(local.ops[i].waitsFor);
+    if (local.ops[i].waitsFor == 0) round->ready.push_back(i);
+  }
+  rounds_.push_back(std::move(round));
+  nextRound_ = number + 1;
+}
+
+bool CollectiveOperation::advance() {
+  if (!started_ || failed()) return false;
+  bool did = false;
+  for (std::size_t i = 0; i < rounds_.size() && !failed();) {
+    Round& round = *rounds_[i];
+    while (!round.ready.empty() && !failed()) {
+      const std::uint32_t index = round.ready.front();
+      round.ready.pop_front();
+      issue(round, index);
+      did = true;
+    }
+    did = localWork(round) || did;
+    if (round.remaining > 0) {
+      ++i;
+      continue;
+    }
+    did = true;
+    ++roundsDone_;
+    rounds_.erase(rounds_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (nextRound_ < roundCount_) startRound(nextRound_);
+  }
+  return did;
+}
+
+void CollectiveOperation::issue(Round& round, std::uint32_t index) {
+  const Schedule& s = request_.schedule->schedule();
+  const LocalOp& op = round.binding.local->ops[index];
+  if (op.previousRecv != kNoOp && round.state[op.previousRecv] < OpState::Issued) {
+    round.state[index] = OpState::Held;
+    return;
+  }
+  round.state[index] = OpState::Issued;
+  if (op.nextRecv != kNoOp && round.state[op.nextRecv] == OpState::Held) {
+    round.ready.push_front(op.nextRecv);
+  }
+  switch (op.kind) {
+    case LocalKind::Send:
+      transfer(round, index, s.transfers[op.index].from, s.transfers[op.index].to.rank, true);
+      break;
+    case LocalKind::Recv:
+      transfer(round, index, s.transfers[op.index].to, s.transfers[op.index].from.rank, false);
+      break;
+    case LocalKind::Reduce:
+    case LocalKind::Copy:
+      round.steps.push_back(index);
+      break;
+  }
+}
+
+Buffer CollectiveOperation::place(const Round& round, const Ref& ref, const Piece& piece,
+                        std::uint64_t element, std::uint64_t elements) const {
+  const Binding& b = round.binding;
+  const Binding::Range range = b.range(ref, piece);
+  const std::uint64_t offset = range.offset + element * b.widthBytes(ref.width);
+  const std::uint64_t bytes = elements * b.widthBytes(ref.width);
+  switch (ref.space) {
+    case Space::Input:
+      return request_.input.at(offset, bytes);
+    case Space::Output:
+      return request_.output.at(offset, bytes);
+    case Space::Stage:
+      break;
+  }
+  Buffer buffer{nullptr, bytes, request_.stageKind, 0};
+  if (buffer.kind != MemoryKind::Phantom) {
+    buffer.address = channel_.stage().data() + round.stageOffset + offset;
+  }
+  return buffer;
+}
+
+std::vector<Buffer> CollectiveOperation::buffersOf(const Round& round, const Ref& ref) const {
+  std::vector<Buffer> buffers;
+  const Binding& b = round.binding;
+  for (const Piece& piece : request_.schedule->schedule().piecesOf(ref)) {
+    const Binding::Range range = b.range(ref, piece);
+    if (range.bytes == 0) continue;
+    switch (ref.space) {
+      case Space::Input:
+        request_.input.resolve(range.offset, range.bytes, buffers);
+        break;
+      case Space::Output:
+        request_.output.resolve(range.offset, range.bytes, buffers);
+        break;
+      case Space::Stage:
+        buffers.push_back(place(round, ref, piece, 0, b.cell(piece).count));
+        break;
+    }
+  }
+  return buffers;
+}
+
+void CollectiveOperation::transfer(Round& round, std::uint32_t index, const Ref& ref, int peer, bool sends) {
+  const auto buffers = buffersOf(round, ref);
+  if (buffers.empty()) {
+    finishOp(round, index);
+    return;
+  }
+  const Schedule& s = request_.schedule->schedule();
+  const std::uint32_t transferId =
+      round.number * static_cast<std::uint32_t>(s.transfers.size()) + round.binding.local->ops[index].index;
+  const MatchKey key{channel_.id(), static_cast<std::uint64_t>(sequence()), transferId,
+                     static_cast<std::uint32_t>(sends ? channel_.rank() : peer)};
+  const Completion done{&CollectiveOperation::transferDone, &round, index};
+  ++inFlight_;
+  if (sends) {
+    const std::vector<ConstBuffer> from(buffers.begin(), buffers.end());
+    channel_.transport().send(channel_.peer(peer), key, stamp(), from, done);
+  } else {
+    channel_.transport().recv(channel_.peer(peer), key, buffers, done);
+  }
+}
+
+void CollectiveOperation::transferDone(void* self, std::uint32_t index, Outcome outcome) {
+  Round& round = *static_cast<Round*>(self);
+  CollectiveOperation& operation = *round.operation;
+  --operation.inFlight_;
+  if (outcome == Outcome::Ok) {
+    operation.finishOp(round, index);
+    return;
+  }
+  if (operation.failed()) return;
+  const LocalOp& op = round.binding.local->ops[index];
+  const Transfer& t = operation.request_.schedule->schedule().transfers[op.index];
+  const bool sends = op.kind == LocalKind::Send;
+  operation.channel_.transferFailed(operation, sends, sends ? t.to.rank : t.from.rank, outcome);
+}
+
+void CollectiveOperation::finishOp(Round& round, std::uint32_t index) {
+  const LocalProgram& local = *round.binding.local;
+  round.state[index] = OpState::Done;
+  --round.remaining;
+  const LocalOp& op = local.ops[index];
+  for (std::uint32_t n = 0; n < op.nextCount; ++n) {
+    const std::uint32_t next = local.next[op.firstNext + n];
+    if (--round.waits[next] == 0) round.ready.push_back(next);
+  }
+}
+
+bool CollectiveOperation::localWork(Round& round) {
+  if (round.steps.empty()) return false;
+  const std::uint32_t index = round.steps.front();
+  const Step& step = request_.schedule->schedule().steps[round.binding.local->ops[index].index];
+  if (localSlice(round, step)) {
+    round.steps.pop_front();
+    round.stepPiece = 0;
+    round.stepElement = 0;
+    finishOp(round, index);
+  }
+  return true;
+}
+
+namespace {
+
+bool phantom(const Buffer& to, std::span<const Buffer> from) {
+  return to.kind == MemoryKind::Phantom ||
+         std::any_of(from.begin(), from.end(),
+                     [](const Buffer& b) { return b.kind == MemoryKind::Phantom; });
+}
+
+}  // namespace
+
+// Works on one step for about kSliceBytes; true when the step is over.
+bool CollectiveOperation::localSlice(Round& round, const Step& step) {
+  const Schedule& s = request_.schedule->schedule();
+  const Binding& b = round.binding;
+  const auto pieces = s.piecesOf(step.to);
+  const auto inputs = s.inputsOf(step);
+  std::uint64_t budget = kSliceBytes;
+  std::vector<Buffer> from(inputs.size());
+  std::vector<ReduceInput> operands(inputs.size());
+  while (round.stepPiece < pieces.size()) {
+    const Piece& piece = pieces[round.stepPiece];
+    const std::uint64_t left = b.cell(piece).count - round.stepElement;
+    if (left == 0) {
+      ++round.stepPiece;
+      round.stepElement = 0;
+      continue;
+    }
+    const std::uint64_t perElement =
+        b.widthBytes(step.to.width) + inputs.size() * b.widthBytes(Width::Accumulator);
+    std::uint64_t count = std::min(left, std::max<std::uint64_t>(64, budget / perElement));
+    const Buffer to = place(round, step.to, piece, round.stepElement, count);
+    count = std::min(count, to.bytes / b.widthBytes(step.to.width));
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      from[i] = place(round, inputs[i], s.piecesOf(inputs[i])[round.stepPiece], round.stepElement,
+                      count);
+      count = std::min(count, from[i].bytes / b.widthBytes(inputs[i].width));
+      operands[i] = {from[i].address, inputs[i].width};
+    }
+    if (phantom(to, from)) {
+      round.stepElement += left;
+      continue;
+    }
+    if (step.kind == StepKind::Copy) {
+      if (to.address != from[0].address) {
+        std::memmove(to.address, from[0].address, count * b.widthBytes(step.to.width));
+      }
+    } else {
+      const ReduceSpec spec{request_.dtype, request_.op, step.to.width, step.divisor, request_.factor};
+      reduce(spec, to.address, operands, count);
+    }
+    round.stepElement += count;
+    const std::uint64_t cost = count * perElement;
+    if (cost >= budget) return false;
+    budget -= cost;
+  }
+  return true;
+}
+
+void CollectiveOperation::release() {
+  if (stageBytes_ > 0 && started_) channel_.stage().give(stageOffset_);
+  stageBytes_ = 0;
+  rounds_.clear();
+  Operation::release();
+}
+
+std::string CollectiveOperation::describe() const { return byway::describe(stamp()); }
+
+std::string CollectiveOperation::outstanding() const {
+  if (!started_) return "it had not started: an earlier call was under way";
+  std::set<int> from;
+  std::set<int> to;
+  const Schedule& s = request_.schedule->schedule();
+  for (const auto& round : rounds_) {
+    for (std::size_t i = 0; i < round->state.size(); ++i) {
+      if (round->state[i] != OpState::Issued) continue;
+      const LocalOp& op = round->binding.local->ops[i];
+      if (op.kind == LocalKind::Send) to.insert(s.transfers[op.index].to.rank);
+      if (op.kind == LocalKind::Recv) from.insert(s.transfers[op.index].from.rank);
+    }
+  }
+  std::string text;
+  if (!from.empty()) text += fmt::format("waiting for data from ranks {}", fmt::join(from, ", "));
+  if (!to.empty()) {
+    text += fmt::format("{}waiting for ranks {} to take data", text.empty() ? "" : "; ",
+                        fmt::join(to, ", "));
+  }
+  return text.empty() ? "nothing was outstanding on this rank" : text;
+}
+
+}  // namespace byway

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One call of a collective: a rank's part of a verified schedule, bound to the call's data.
+#pragma once
+
+#include <complex>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "byway/executor/fingerprint.h"
+#include "byway/executor/operation.h"
+#include "byway/kernels/reduce.h"
+#include "byway/schedule/bind.h"
+
+namespace byway {
+
+// What a call brings. Buffers must stay until the operation is done; `keepAlive` is held until then.
+struct OperationRequest {
+  std::shared_ptr<const VerifiedSchedule> schedule;
+  std::vector<std::uint64_t> blockCounts;  // elements, per block of the schedule's shape
+  DType dtype = DType::UInt8;
+  ReduceOp op = ReduceOp::Sum;
+  std::complex<double> factor{1.0, 0.0};
+  Segments input, output;
+  Stamp stamp{};
+  MemoryKind stageKind = MemoryKind::Host;
+  Seconds timeout = 300;  // from the submission; kNever: none
+  std::shared_ptr<void> keepAlive;
+};
+
+class CollectiveOperation final : public Operation {
+ public:
+  CollectiveOperation(Channel& channel, OperationRequest request, std::uint64_t sequence,
+                      Seconds deadline);
+  ~CollectiveOperation() override;
+
+  const Segments& reads() const override { return request_.input; }
+  const Segments& writes() const override { return request_.output; }
+  bool needsStage() const override;
+  bool tryStart() override;
+  bool advance() override;
+  bool ended() const override { return started_ && roundsDone_ == roundCount_; }
+  std::string outstanding() const override;
+  std::string describe() const override;
+  void release() override;
+
+ private:
+  struct Round;
+  static void transferDone(void* self, std::uint32_t tag, Outcome outcome);
+
+  void planRounds();
+  void startRound(std::uint32_t number);
+  void issue(Round& round, std::uint32_t index);
+  void transfer(Round& round, std::uint32_t index, const Ref& ref, int peer, bool sends);
+  void finishOp(Round& round, std::uint32_t index);
+  bool localWork(Round& round);
+  bool localSlice(Round& round, const Step& step);
+  std::vector<Buffer> buffersOf(const Round& round, const Ref& ref) const;
+  Buffer place(const Round& round, const Ref& ref, const Piece& piece, std::uint64_t element,
+               std::uint64_t elements) const;
+
+  OperationRequest request_;
+  std::size_t elementBytes_, accumulatorBytes_;
+  std::uint32_t roundCount_ = 1, nextRound_ = 0, roundsDone_ = 0;
+  std::uint64_t stageOffset_ = 0, stageBytes_ = 0, roundStage_ = 0;
+  std::vector<std::unique_ptr<Round>> rounds_;  // those under way
+};
+
+}  // namespace byway
