@@ -72,13 +72,13 @@ def documented_options():
         if line.startswith("## "):
             command = heading[1] if heading else None
         elif command:
-            found += [(command, option) for option in re.findall(r"(?<![\w-])--[a-z-]+", line)]
+            found += [(command, option) for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", line)]
     return sorted(set(found))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_documented_options_are_those_that_exist(byway, command):
-    listed = set(re.findall(r"(?<![\w-])--[a-z-]+", byway(command, "--help").stdout)) - {"--help"}
+    listed = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", byway(command, "--help").stdout)) - {"--help"}
     documented = {option for owner, option in documented_options() if owner == command}
     assert documented == listed
 
@@ -87,7 +87,7 @@ def test_documented_options_are_those_that_exist(byway, command):
     ("arguments", "expected"),
     [
         ([], "byway: A subcommand is required"),
-        (["dance"], "dance"),
+        (["dance"], '"dance" is no command'),
         (["plan"], "no collective"),
         (["plan", "allsum"], '"allsum" is no collective; there are: allreduce'),
         (["plan", "allreduce", "--active", "9"], "--active 9: there are 8 ranks"),

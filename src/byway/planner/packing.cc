@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -99,7 +100,7 @@ Schedule build(const Packed& packed, const Packing& packing, const std::string& 
   }
   for (const auto r : emptyRoutes(packed)) addPiece(slices, routes[r], lane++, 0, 1);
   const Cell& cell = packed.cell;
-  return emit(makeShape(cell.collective, cell.ranks, cell.groups), slices, {name, 3});
+  return emit(makeShape(cell.collective, cell.ranks, cell.groups), slices, {name, std::getenv("RING") ? std::atoi(std::getenv("RING")) : 3});
 }
 
 // Messages of a stage: one for each link and each pair of places between which data goes.

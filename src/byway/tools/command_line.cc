@@ -62,6 +62,16 @@ int act(const std::string& command, const Action& action) {
   }
 }
 
+// Empty where the first word that is no option names a command, or there is none.
+std::string unknownCommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  for (const std::string& word : arguments) {
+    if (!word.empty() && word[0] == '-') continue;
+    const auto named = [&](const CLI::App* sub) { return sub->get_name() == word; };
+    return app.get_subcommands(named).empty() ? word : "";
+  }
+  return "";
+}
+
 // "byway plan: --ranks: Value x not in range; see byway plan --help".
 int misuse(const CLI::App& app, const CLI::ParseError& error) {
   const auto chosen = app.get_subcommands();
@@ -88,6 +98,9 @@ int runCommandLine(std::vector<std::string> arguments) {
   addRunCommand(app, action, program);
   addDoctorCommand(app, action);
   addDemoRankCommand(app, action);
+  if (const auto word = unknownCommand(app, arguments); !word.empty()) {
+    return complain("", fmt::format("\"{}\" is no command (see byway --help)", word), kBadInput);
+  }
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success& wish) {  // help or version

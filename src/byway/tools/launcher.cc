@@ -222,7 +222,10 @@ class Job {
     }
     std::FILE* const to = stream == Stream::Out ? stdout : stderr;
     fmt::print(to, "[{}] {}\n", r, line);
-    std::fflush(to);
+    if (std::fflush(to) != 0) {
+      throw Error(ErrorCode::Resource, fmt::format("cannot pass the output of the ranks on: {}",
+                                                   std::strerror(errno)));
+    }
   }
 
   LineSplitter& lines(std::size_t r, Stream stream) {
