@@ -40,6 +40,7 @@ struct Candidate {
   // Value: time on links of rate 1 in units of one block (of the largest), as the construction's
   // formula gives it, exact for regular cells.
   double value = 0;
+  double linkRate = 0;      // bytes/s of the links of rate 1; 0: the slowest between members
   int hops = 1;             // longest chain of transfers that one byte passes
   int messagesPerRank = 0;  // largest number of messages that a rank sends
   std::function<Schedule()> build;

@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,6 +33,7 @@ constexpr double kUnits = 1ULL << 40;
 constexpr double kTiny = 1e-3;    // parts of a block that are not worth their messages,
 constexpr double kHarm = 1.003;   // unless the others would take this much longer
 constexpr int kDeepest = 8;       // routes of more stages need more than kPackingStages has
+constexpr int kRing = 3;          // slots: more let direct pieces run ahead of what must be passed on
 
 // What all candidates of a cell share.
 struct Packed {
@@ -100,7 +100,7 @@ Schedule build(const Packed& packed, const Packing& packing, const std::string& 
   }
   for (const auto r : emptyRoutes(packed)) addPiece(slices, routes[r], lane++, 0, 1);
   const Cell& cell = packed.cell;
-  return emit(makeShape(cell.collective, cell.ranks, cell.groups), slices, {name, std::getenv("RING") ? std::atoi(std::getenv("RING")) : 3});
+  return emit(makeShape(cell.collective, cell.ranks, cell.groups), slices, {name, kRing});
 }
 
 // Messages of a stage: one for each link and each pair of places between which data goes.
@@ -136,6 +136,7 @@ Candidate candidateOf(const std::shared_ptr<const Packed>& packed, const Packing
   candidate.direct = true;
   candidate.stages = packing.stages;
   candidate.value = packing.time;
+  candidate.linkRate = packed->problem.fastest;
   for (std::size_t r = 0; r < packing.amounts.size(); ++r) {
     if (packing.amounts[r] <= 0) continue;
     candidate.direct = candidate.direct && packed->found.routes[r].slice.direct;

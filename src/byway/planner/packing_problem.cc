@@ -28,7 +28,7 @@ void setRates(PackingProblem& problem, const Topology& topology) {
     }
   }
   if (topology.bus > 0) problem.bus = topology.bus / fastest;
-  problem.unit /= fastest;
+  problem.fastest = fastest;
 }
 
 PackingJob jobOf(const Cell& cell, const Block& block, const Group& group) {
@@ -52,7 +52,6 @@ void addJobs(PackingProblem& problem, const Cell& cell) {
   std::vector<double> bytes = cell.blockBytes;
   if (bytes.empty()) bytes.assign(shape.blocks.size(), 1.0);
   const double largest = std::max(*std::max_element(bytes.begin(), bytes.end()), 1e-300);
-  problem.unit *= largest;
   int group = -1;
   for (std::size_t b = 0; b < shape.blocks.size(); ++b) {
     const Block& block = shape.blocks[b];

@@ -39,8 +39,8 @@ struct PackingProblem {
   bool membersOnly = false;  // data stays on links between members of its group
   std::vector<std::vector<int>> groups;
   std::vector<PackingJob> jobs;
-  int hops = 1;      // longest path that is considered
-  double unit = 1;   // seconds that time 1 stands for
+  int hops = 1;        // longest path that is considered
+  double fastest = 0;  // bytes/s that rate 1 stands for
 
   std::size_t link(int from, int to) const {
     return static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks) +

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 
 #include "byway/base/error.h"
 #include "byway/planner/candidate_ranking.h"
+#include "byway/planner/packing.h"
 #include "byway/planner/predict.h"
 
 namespace byway {
@@ -18,6 +20,7 @@ namespace {
 
 constexpr double kUnitBytes = 64;  // bind.h
 constexpr std::size_t kBuilt = 3;      // candidates of a kind that are built, the best by estimate
+constexpr std::string_view kPacking = "packing";
 constexpr int kEstimatesMislead = 16;  // on irregular cells of up to so many ranks all are built
 
 [[noreturn]] void refuse(const std::string& reason) {
@@ -81,15 +84,14 @@ class Choice {
     listCandidates();
     predictBest(true);
     if (!regular_) predictAllSmall();
-    const auto direct = best(true);
-    if (!direct) refuseUnreachable();
-    plan_.directPredicted = built(*direct).predicted;
-    const auto chosen = choose(*direct);
+    const auto direct = directOrElse();
+    plan_.directPredicted = built(direct).predicted;
+    const auto chosen = choose(direct);
     plan_.predicted = built(chosen).predicted;
     plan_.chosen = verify(std::move(schedules_[chosen]).value());
-    const bool same = chosen == *direct || candidates_[chosen].direct;
+    const bool same = chosen == direct || candidates_[chosen].direct;
     if (same) plan_.directPredicted = plan_.predicted;
-    plan_.direct = same ? plan_.chosen : verify(std::move(schedules_[*direct]).value());
+    plan_.direct = same ? plan_.chosen : verify(std::move(schedules_[direct]).value());
     return std::move(plan_);
   }
 
@@ -104,22 +106,60 @@ class Choice {
     return std::move(plan_);
   }
 
-  // Where the cell is not regular only direct schedules are known; the packing LP adds its routes
-  // here.
   void listCandidates() {
     const double largest = *std::max_element(cell_.blockBytes.begin(), cell_.blockBytes.end());
     linkTime_ = largest / memberRate();
-    unitTime_ = kUnitBytes / memberRate();
-    const bool relay = regular_ && largest > 0;
     for (const auto& construction : constructions()) {
-      for (auto& candidate : construction.candidates(cell_)) {
-        if (!candidate.direct && !relay) continue;
-        plan_.considered.push_back(
-            {candidate.name, candidate.direct, candidate.value, estimate(candidate)});
-        candidates_.push_back(std::move(candidate));
-      }
+      add(construction.candidates(cell_), largest > 0);
+    }
+    if (request_.force.starts_with(kPacking) && !has(kPacking)) {
+      add(packedCandidates(cell_, false), true);
+    }
+    // The formulas of direct schedules know no slow or missing links.
+    if (!regular_ && has(kPacking)) addDirectPacking();
+  }
+
+  void add(std::vector<Candidate> candidates, bool relay) {
+    for (auto& candidate : candidates) {
+      if (!candidate.direct && !relay) continue;
+      plan_.considered.push_back(
+          {candidate.name, candidate.direct, candidate.value, estimate(candidate)});
+      candidates_.push_back(std::move(candidate));
     }
     schedules_.resize(candidates_.size());
+  }
+
+  bool has(std::string_view prefix) const {
+    return std::any_of(candidates_.begin(), candidates_.end(),
+                       [&](const auto& candidate) { return candidate.name.starts_with(prefix); });
+  }
+
+  // Nothing where pairs have but one link, all ranks are members or members' links do not suffice.
+  void addDirectPacking() {
+    const auto live = cell_.live();
+    const bool pairs = std::all_of(live.begin(), live.end(), [&](int g) {
+      return cell_.groups[static_cast<std::size_t>(g)].size() == 2;
+    });
+    if (pairs || (cell_.single() && cell_.coversAllRanks())) return;
+    try {
+      add(packedCandidates(cell_, true), true);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::InvalidArgument) throw;
+    }
+  }
+
+  // The best direct schedule. Where members' links do not suffice, the best that there is.
+  std::size_t directOrElse() {
+    if (const auto direct = best(true)) return *direct;
+    if (!has(kPacking)) {
+      const auto first = candidates_.size();
+      add(packedCandidates(cell_, false), true);
+      for (auto i = first; i < candidates_.size(); ++i) buildAndPredict(i);
+    }
+    predictBest(false);
+    if (const auto direct = best(true)) return *direct;
+    if (const auto relay = best(false)) return *relay;
+    refuseUnreachable();
   }
 
   // The slowest link between members; the estimate's unit.
@@ -135,6 +175,12 @@ class Choice {
       }
     }
     return rate;
+  }
+
+  Seconds unitOf(const Candidate& candidate) const {
+    if (candidate.linkRate <= 0) return linkTime_;
+    return *std::max_element(cell_.blockBytes.begin(), cell_.blockBytes.end()) /
+           candidate.linkRate;
   }
 
   // Latencies of the first byte's way, then the slower of the links and, where data is passed on, a

@@ -31,13 +31,15 @@ class GraphMaker {
         places_(schedule),
         withWriteAfterRead_(withWriteAfterRead),
         writer_(places_.count(), kNone),
-        readers_(places_.count(), kNone) {}
+        readers_(places_.count(), kNone),
+        writtenByCopy_(places_.count(), false) {}
 
   void read(const Ref& ref, OpId op) {
     for (const Piece& piece : schedule_.piecesOf(ref)) {
       const std::uint32_t place = places_.of(ref, piece);
-      edge(writer_[place], op);
-      nodes_.push_back({op, readers_[place]});
+      const bool ofInput = ref.space == Space::Input;
+      if (!(ofInput && writtenByCopy_[place])) edge(writer_[place], op);
+      nodes_.push_back({op, ofInput, readers_[place]});
       readers_[place] = static_cast<std::uint32_t>(nodes_.size() - 1);
     }
   }
@@ -50,7 +52,31 @@ class GraphMaker {
         for (auto n = readers_[place]; n != kNone; n = nodes_[n].next) edge(nodes_[n].op, op);
       }
       writer_[place] = op;
+      writtenByCopy_[place] = false;
       readers_[place] = kNone;
+    }
+  }
+
+  // A copy that is skipped in place: where it runs, Input and Output lie apart, so it meets only
+  // what reads or writes Output.
+  void copyWhenApart(const Step& step, OpId op) {
+    for (const Piece& piece : schedule_.piecesOf(step.to)) {
+      const std::uint32_t place = places_.of(step.to, piece);
+      edge(writer_[place], op);
+      std::uint32_t kept = kNone;
+      for (auto n = readers_[place]; n != kNone;) {
+        const std::uint32_t next = nodes_[n].next;
+        if (nodes_[n].ofInput) {
+          nodes_[n].next = kept;
+          kept = n;
+        } else if (withWriteAfterRead_) {
+          edge(nodes_[n].op, op);
+        }
+        n = next;
+      }
+      readers_[place] = kept;
+      writer_[place] = op;
+      writtenByCopy_[place] = true;
     }
   }
 
@@ -65,6 +91,7 @@ class GraphMaker {
  private:
   struct Node {
     OpId op;
+    bool ofInput;
     std::uint32_t next;
   };
   void edge(std::uint32_t before, OpId after) {
@@ -75,6 +102,7 @@ class GraphMaker {
   Places places_;
   bool withWriteAfterRead_;
   std::vector<std::uint32_t> writer_, readers_;
+  std::vector<bool> writtenByCopy_;
   std::vector<Node> nodes_;
   std::vector<Dependence> edges_;
 };
@@ -93,6 +121,10 @@ DependenceGraph dependencesOf(const Schedule& schedule, bool withWriteAfterRead)
     }
     for (auto s = phase.firstStep; s < phase.firstStep + phase.stepCount; ++s) {
       const Step& step = schedule.steps[s];
+      if (step.skipWhenAliased) {
+        graph.copyWhenApart(step, stepOp(schedule, s));
+        continue;
+      }
       for (const Ref& in : schedule.inputsOf(step)) graph.read(in, stepOp(schedule, s));
       graph.write(step.to, stepOp(schedule, s));
     }

@@ -34,16 +34,24 @@ TEST(Dependences, OfARelayedPair) {
 
 TEST(Dependences, OfAReusedSlot) {
   const Schedule s = slotReuse(2);
-  // Rank 0 keeps its own share in Output, where in place the share still lies that it sends.
+  // Rank 0's copies of its own share to Output wait for nothing: in place they do nothing, and apart
+  // the sends read other memory.
   EXPECT_THAT(dependencesOf(s).edges,
               ElementsAre(Dependence{recvOp(0), sendOp(1)},  // forwarded when it has arrived
                           Dependence{recvOp(0), recvOp(2)},  // the slot again
                           Dependence{sendOp(1), recvOp(2)},  // when it was read
-                          Dependence{recvOp(2), sendOp(3)}, Dependence{sendOp(0), stepOp(s, 0)},
-                          Dependence{sendOp(2), stepOp(s, 1)}));
+                          Dependence{recvOp(2), sendOp(3)}));
   EXPECT_THAT(dependencesOf(s, /*withWriteAfterRead=*/false).edges,
               ElementsAre(Dependence{recvOp(0), sendOp(1)}, Dependence{recvOp(0), recvOp(2)},
                           Dependence{recvOp(2), sendOp(3)}));
+}
+
+// The same copies, made to run in place too: now they write where the sends read.
+TEST(Dependences, OfACopyThatIsNotSkippedInPlace) {
+  Schedule s = slotReuse(1);
+  s.steps[0].skipWhenAliased = false;
+  EXPECT_THAT(dependencesOf(s).edges, ElementsAre(Dependence{recvOp(0), sendOp(1)},
+                                                  Dependence{sendOp(0), stepOp(s, 0)}));
 }
 
 TEST(Dependences, OfAMessageOfTwoPieces) {

@@ -99,11 +99,16 @@ class Conflicts {
   void accesses() {
     writer_.assign(places_.count(), kNone);
     readers_.assign(places_.count(), {});
+    copied_.assign(places_.count(), false);
     for (const Phase& phase : s_.phases) {
       const auto end = phase.firstTransfer + phase.transferCount;
       for (auto t = phase.firstTransfer; t < end; ++t) read(s_.transfers[t].from, sendOp(t));
       for (auto t = phase.firstTransfer; t < end; ++t) write(s_.transfers[t].to, recvOp(t));
       for (auto i = phase.firstStep; i < phase.firstStep + phase.stepCount; ++i) {
+        if (s_.steps[i].skipWhenAliased) {
+          copyWhenApart(s_.steps[i], stepOp(s_, i));
+          continue;
+        }
         for (const Ref& in : s_.inputsOf(s_.steps[i])) read(in, stepOp(s_, i));
         write(s_.steps[i].to, stepOp(s_, i));
       }
@@ -113,20 +118,36 @@ class Conflicts {
   void read(const Ref& ref, OpId op) {
     for (const Piece& piece : s_.piecesOf(ref)) {
       const auto place = places_.of(ref, piece);
-      demand(writer_[place], op, ref, piece, "read after write");
-      readers_[place].push_back(op);
+      const bool apart = copied_[place] && ref.space == Space::Input;
+      if (!apart) demand(writer_[place], op, ref, piece, "read after write");
+      readers_[place].push_back({op, ref.space == Space::Input});
     }
   }
 
   void write(const Ref& ref, OpId op) {
     for (const Piece& piece : s_.piecesOf(ref)) {
       const auto place = places_.of(ref, piece);
-      for (const OpId reader : readers_[place]) {
-        demand(reader, op, ref, piece, "write after read");
+      for (const Reader& reader : readers_[place]) {
+        demand(reader.op, op, ref, piece, "write after read");
       }
-      if (readers_[place].empty()) demand(writer_[place], op, ref, piece, "write after write");
+      demand(writer_[place], op, ref, piece, "write after write");
       readers_[place].clear();
       writer_[place] = op;
+      copied_[place] = false;
+    }
+  }
+
+  // In place it does nothing; elsewhere Input is another place, which it only reads.
+  void copyWhenApart(const Step& step, OpId op) {
+    for (const Piece& piece : s_.piecesOf(step.to)) {
+      const auto place = places_.of(step.to, piece);
+      for (const Reader& reader : readers_[place]) {
+        if (!reader.ofInput) demand(reader.op, op, step.to, piece, "write after read");
+      }
+      demand(writer_[place], op, step.to, piece, "write after write");
+      std::erase_if(readers_[place], [](const Reader& reader) { return !reader.ofInput; });
+      writer_[place] = op;
+      copied_[place] = true;
     }
   }
 
@@ -155,7 +176,12 @@ class Conflicts {
   Findings& findings_;
   std::vector<std::uint32_t> when_, firstEdge_, writer_;
   std::vector<int> rank_;
-  std::vector<std::vector<OpId>> readers_;
+  struct Reader {
+    OpId op;
+    bool ofInput;
+  };
+  std::vector<std::vector<Reader>> readers_;
+  std::vector<bool> copied_;  // last written by a copy that is skipped in place
 };
 
 }  // namespace

@@ -17,9 +17,7 @@ namespace {
 
 constexpr int kDefaultRanks = 8;
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error(ErrorCode::InvalidArgument, what);
-}
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::InvalidArgument, what); }
 
 int statedRanks(const std::string& topology) {
   std::error_code ignored;
@@ -60,7 +58,8 @@ void addCallArguments(CLI::App& sub, CallArguments& arguments, bool collectiveNe
   sub.add_option("--active", arguments.active,
                  "Instead: a group of the first A ranks (default: all ranks)")
       ->check(CLI::PositiveNumber);
-  sub.add_flag("--fused", arguments.fused, "With --active: as many groups of A as there is room for");
+  sub.add_flag("--fused", arguments.fused,
+               "With --active: as many groups of A as there is room for");
   sub.add_option("--ranks", arguments.ranks, "Ranks in all (default: the topology's, else 8)")
       ->check(CLI::PositiveNumber);
   sub.add_option("--bytes", arguments.bytes,
@@ -99,8 +98,7 @@ std::vector<std::uint64_t> blockBytesOf(Collective collective, const std::vector
 
 double partialWeightOf(Collective collective, DType dtype, ReduceOp op) {
   if (!reduces(collective)) return 1;
-  return static_cast<double>(sizeOf(accumulatorOf(dtype, op))) /
-         static_cast<double>(sizeOf(dtype));
+  return static_cast<double>(sizeOf(accumulatorOf(dtype, op))) / static_cast<double>(sizeOf(dtype));
 }
 
 DescribedCall describeCall(const CallArguments& arguments, const std::string& fallback) {
@@ -120,7 +118,8 @@ DescribedCall describeCall(const CallArguments& arguments, const std::string& fa
   for (Group& group : request.groups) group.root = arguments.root;
   call.bytes = parseByteList(arguments.bytes, "--bytes");
   if (call.bytes.size() != 1 && call.bytes.size() != request.groups.size()) {
-    refuse(fmt::format("--bytes: {} sizes for {} groups", call.bytes.size(), request.groups.size()));
+    refuse(
+        fmt::format("--bytes: {} sizes for {} groups", call.bytes.size(), request.groups.size()));
   }
   checkElements(call);
   request.blockBytes = blockBytesOf(request.collective, request.groups, call.bytes);

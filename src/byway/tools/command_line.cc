@@ -35,7 +35,8 @@ void logToStderr(bool verbose) {
   auto logger = spdlog::stderr_color_mt("byway");
   logger->set_pattern("%^%l%$: %v");
   logger->set_level(verbose ? spdlog::level::debug : spdlog::level::warn);
-  setLogHook([logger](LogLevel level, const std::string& line) { logger->log(levelOf(level), line); });
+  setLogHook(
+      [logger](LogLevel level, const std::string& line) { logger->log(levelOf(level), line); });
 }
 
 std::string oneLine(std::string text) {
@@ -76,7 +77,8 @@ std::string unknownCommand(const CLI::App& app, const std::vector<std::string>& 
 int misuse(const CLI::App& app, const CLI::ParseError& error) {
   const auto chosen = app.get_subcommands();
   const std::string command = chosen.empty() ? "" : chosen[0]->get_name();
-  const std::string see = command.empty() ? "byway --help" : fmt::format("byway {} --help", command);
+  const std::string see =
+      command.empty() ? "byway --help" : fmt::format("byway {} --help", command);
   return complain(command, fmt::format("{} (see {})", error.what(), see), kBadInput);
 }
 

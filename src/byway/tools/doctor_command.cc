@@ -13,7 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include "byway/base/error.h"
-#include "byway/transport/ucx/ucx_wire.h"
 #include "byway/tools/call_arguments.h"
 #include "byway/tools/command.h"
 #include "byway/tools/env.h"
@@ -21,6 +20,7 @@
 #include "byway/tools/python.h"
 #include "byway/tools/text_table.h"
 #include "byway/tools/version.h"
+#include "byway/transport/ucx/ucx_wire.h"
 
 namespace byway::tools {
 namespace {
@@ -37,12 +37,18 @@ std::string firstLine(const char* path) {
   return line;
 }
 
+// "1.22" of "1.22.0".
+std::string seriesOf(const std::string& version) {
+  const auto dot = version.find('.');
+  return version.substr(0, dot == std::string::npos ? dot : version.find('.', dot + 1));
+}
+
 void findUcx(std::vector<Finding>& findings) {
   const UcxInfo ucx = ucxInfo();
-  const bool same = ucx.compiledVersion.substr(0, ucx.compiledVersion.rfind('.')) ==
-                    ucx.runtimeVersion.substr(0, ucx.runtimeVersion.rfind('.'));
-  findings.push_back({"UCX", fmt::format("{} ({}), compiled with {}", ucx.runtimeVersion,
-                                         ucx.libraryPath, ucx.compiledVersion),
+  const bool same = seriesOf(ucx.compiledVersion) == seriesOf(ucx.runtimeVersion);
+  findings.push_back({"UCX",
+                      fmt::format("{} ({}), compiled with {}", ucx.runtimeVersion, ucx.libraryPath,
+                                  ucx.compiledVersion),
                       same ? "" : "build again, or load the version it was compiled with", same});
   const std::string scope = firstLine("/proc/sys/kernel/yama/ptrace_scope");
   findings.push_back(
@@ -69,14 +75,21 @@ void findMachine(std::vector<Finding>& findings) {
 }
 
 void findPython(std::vector<Finding>& findings) {
-  const std::string python = pythonCommand();
-  const bool runs = pythonRuns(python, "pass");
-  findings.push_back({"python", runs ? python : python + " does not run",
-                      runs ? "" : "only the demo's picture needs it", runs});
-  if (!runs) return;
-  const bool plots = pythonRuns(python, "import matplotlib");
-  findings.push_back({"matplotlib", plots ? "found" : "missing",
-                      plots ? "" : "only the demo's picture needs it: pip install matplotlib", plots});
+  const char* const advice = "only the demo's picture needs it: ";
+  std::string found;
+  for (const std::string& python : pythonCandidates()) {
+    if (pythonRuns(python, "import matplotlib")) {
+      findings.push_back({"python", python + ", with matplotlib", "", true});
+      return;
+    }
+    if (found.empty() && pythonRuns(python, "pass")) found = python;
+  }
+  if (found.empty()) {
+    findings.push_back({"python", "missing", advice + std::string("install python3"), false});
+  } else {
+    findings.push_back({"python", found + ", without matplotlib",
+                        advice + fmt::format("{} -m pip install matplotlib", found), false});
+  }
 }
 
 void findSettings(std::vector<Finding>& findings) {
@@ -87,11 +100,10 @@ void findSettings(std::vector<Finding>& findings) {
   }
   try {
     const Topology topology = describedTopology("", 0, "host");
-    findings.push_back({"topology", fmt::format("{} (for {} ranks)", topology.name, topology.ranks),
-                        topology.bus > 0
-                            ? "relay never pays on it; state the real links by BYWAY_TOPOLOGY"
-                            : "",
-                        true});
+    findings.push_back(
+        {"topology", fmt::format("{} (for {} ranks)", topology.name, topology.ranks),
+         topology.bus > 0 ? "relay never pays on it; state the real links by BYWAY_TOPOLOGY" : "",
+         true});
   } catch (const Error& error) {
     findings.push_back({"topology", "invalid", error.what(), false});
   }
@@ -128,7 +140,8 @@ int examine(const std::string& json) {
 }  // namespace
 
 void addDoctorCommand(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("doctor", "Show what is found here, what is missing, how to get it");
+  auto* sub =
+      app.add_subcommand("doctor", "Show what is found here, what is missing, how to get it");
   auto json = std::make_shared<std::string>();
   sub->add_option("--json", *json, "Write the findings to FILE");
   sub->callback([&action, json] { action = [json] { return examine(*json); }; });

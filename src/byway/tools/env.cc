@@ -13,8 +13,9 @@ namespace byway::tools {
 namespace {
 
 constexpr std::array kVariables{
-    Variable{"BYWAY_TOPOLOGY", "the links between ranks: host, mesh:N[@RATE[,US]], switch:N[@RATE], "
-                               "or a JSON file (default: host)"},
+    Variable{"BYWAY_TOPOLOGY",
+             "the links between ranks: host, mesh:N[@RATE[,US]], switch:N[@RATE], "
+             "or a JSON file (default: host)"},
     Variable{"BYWAY_PACE", "slows every link: RATE[,LATENCY_US], bytes/s (default: no limit)"},
     Variable{"BYWAY_RANK", "this process's rank, as `byway run` sets it"},
     Variable{"BYWAY_SIZE", "the number of ranks, as `byway run` sets it"},
@@ -43,9 +44,8 @@ std::vector<SetVariable> setVariables() {
     const auto equals = text.find('=');
     const std::string_view name = text.substr(0, equals);
     if (equals == std::string_view::npos || name.substr(0, 6) != "BYWAY_") continue;
-    const bool known = std::any_of(kVariables.begin(), kVariables.end(), [&](const Variable& v) {
-      return matches(v.name, name);
-    });
+    const bool known = std::any_of(kVariables.begin(), kVariables.end(),
+                                   [&](const Variable& v) { return matches(v.name, name); });
     found.push_back({std::string(name), std::string(text.substr(equals + 1)), known});
   }
   std::sort(found.begin(), found.end(),
@@ -56,7 +56,8 @@ std::vector<SetVariable> setVariables() {
 void warnOfUnknownVariables() {
   for (const SetVariable& variable : setVariables()) {
     if (variable.known) continue;
-    fmt::print(stderr, "byway: warning: {} is set, but nothing reads it (see docs/environment.md)\n",
+    fmt::print(stderr,
+               "byway: warning: {} is set, but nothing reads it (see docs/environment.md)\n",
                variable.name);
   }
 }

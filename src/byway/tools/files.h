@@ -10,7 +10,8 @@ namespace byway::tools {
 // "-" is the standard input.
 std::string readFile(const std::string& path);
 
-// Under another name first, then renamed: a reader never sees half of it. "-" is the standard output.
+// Under another name first, then renamed: a reader never sees half of it. "-" is the standard
+// output.
 void writeFileAtomically(const std::string& path, std::string_view content);
 
 // Fails early where writeFileAtomically would fail late.

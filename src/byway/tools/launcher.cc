@@ -108,9 +108,15 @@ class Job {
       const std::string rank = std::to_string(r);
       RankSetup setup{options_.program, options_.environment, !shared_};
       for (const auto& [key, value] : std::initializer_list<std::pair<const char*, std::string>>{
-               {"BYWAY_RANK", rank}, {"BYWAY_SIZE", size}, {"BYWAY_STORE", folder_.path()},
-               {"RANK", rank}, {"WORLD_SIZE", size}, {"LOCAL_RANK", rank},
-               {"LOCAL_WORLD_SIZE", size}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}}) {
+               {"BYWAY_RANK", rank},
+               {"BYWAY_SIZE", size},
+               {"BYWAY_STORE", folder_.path()},
+               {"RANK", rank},
+               {"WORLD_SIZE", size},
+               {"LOCAL_RANK", rank},
+               {"LOCAL_WORLD_SIZE", size},
+               {"MASTER_ADDR", "127.0.0.1"},
+               {"MASTER_PORT", port}}) {
         setup.environment.emplace_back(key, value);
       }
       int failure = 0;
@@ -192,8 +198,10 @@ class Job {
   // A group may hold children of a rank that has itself ended.
   void killGroups(int signal) {
     for (const RankProcess& rank : ranks_) {
-      if (!shared_) ::kill(-rank.pid, signal);
-      else if (rank.running) ::kill(rank.pid, signal);
+      if (!shared_)
+        ::kill(-rank.pid, signal);
+      else if (rank.running)
+        ::kill(rank.pid, signal);
     }
     if (signal == SIGKILL) killAt_ = kNever;
   }
@@ -223,8 +231,8 @@ class Job {
     std::FILE* const to = stream == Stream::Out ? stdout : stderr;
     fmt::print(to, "[{}] {}\n", r, line);
     if (std::fflush(to) != 0) {
-      throw Error(ErrorCode::Resource, fmt::format("cannot pass the output of the ranks on: {}",
-                                                   std::strerror(errno)));
+      throw Error(ErrorCode::Resource,
+                  fmt::format("cannot pass the output of the ranks on: {}", std::strerror(errno)));
     }
   }
 

@@ -17,7 +17,7 @@ enum class Stream { Out, Err };
 struct LaunchOptions {
   std::string title = "byway run";  // begins the launcher's own lines on stderr
   int ranks = 1;
-  std::vector<std::string> program;  // with its arguments
+  std::vector<std::string> program;                              // with its arguments
   std::vector<std::pair<std::string, std::string>> environment;  // added to that of the launcher
   // Gets the ranks' output line by line. Empty: printed, after "[RANK] " when there are several
   // ranks; a single rank keeps the launcher's own descriptors.

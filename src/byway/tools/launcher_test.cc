@@ -76,15 +76,18 @@ TEST_F(LauncherTest, ASignalCounts128More) {
 
 TEST_F(LauncherTest, WhoIgnoresTermIsKilled) {
   options_.killAfter = 0.3;
-  EXPECT_EQ(run(2, "test $BYWAY_RANK = 0 && { sleep 0.3; exit 3; }; "
-                   "trap '' TERM; while :; do sleep 1; done"), 3);
+  EXPECT_EQ(run(2,
+                "test $BYWAY_RANK = 0 && { sleep 0.3; exit 3; }; "
+                "trap '' TERM; while :; do sleep 1; done"),
+            3);
   EXPECT_GE(seconds(), 0.55);
   EXPECT_LT(seconds(), 5);
 }
 
 TEST_F(LauncherTest, APeerThatHandlesTermMayCleanUp) {
-  EXPECT_EQ(run(2, "test $BYWAY_RANK = 0 && { sleep 0.3; exit 3; }; "
-                   "trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.05; done"),
+  EXPECT_EQ(run(2,
+                "test $BYWAY_RANK = 0 && { sleep 0.3; exit 3; }; "
+                "trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.05; done"),
             3);
   EXPECT_THAT(out_[1], ElementsAre("cleaned"));
 }

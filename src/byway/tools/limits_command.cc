@@ -31,8 +31,8 @@ struct LimitRow {
   Collective collective;
   std::string scenario;
   std::vector<Group> groups;
-  std::uint64_t bytes = 0;        // of the largest group
-  double direct = 0, limit = 0;   // seconds
+  std::uint64_t bytes = 0;       // of the largest group
+  double direct = 0, limit = 0;  // seconds
 };
 
 LimitRow limitRow(Collective collective, const std::vector<Group>& groups,
@@ -44,9 +44,8 @@ LimitRow limitRow(Collective collective, const std::vector<Group>& groups,
   request.groups = groups;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const auto mine = bytes[bytes.size() == 1 ? 0 : g];
-    request.counts.push_back(row.bytes == 0
-                                 ? 1
-                                 : static_cast<double>(mine) / static_cast<double>(row.bytes));
+    request.counts.push_back(
+        row.bytes == 0 ? 1 : static_cast<double>(mine) / static_cast<double>(row.bytes));
   }
   const auto unit = static_cast<double>(row.bytes);
   row.limit = unit * fluidLimit(request, topology);
@@ -76,21 +75,24 @@ std::vector<LimitRow> regularRows(const DescribedCall& call) {
 double speedup(const LimitRow& row) { return row.limit > 0 ? row.direct / row.limit : 1; }
 
 void print(const std::vector<LimitRow>& rows, const Topology& topology) {
-  fmt::print("Limits on {} ({} ranks): no schedule is faster. Direct: links between members only.\n",
-             topology.name, topology.ranks);
+  fmt::print(
+      "Limits on {} ({} ranks): no schedule is faster. Direct: links between members only.\n",
+      topology.name, topology.ranks);
   constexpr double kMilli = 1e3;
-  TextTable table({"collective", "A", "scenario", "groups", "size", "direct ms", "limit ms", "speed-up"});
+  TextTable table(
+      {"collective", "A", "scenario", "groups", "size", "direct ms", "limit ms", "speed-up"});
   for (const LimitRow& row : rows) {
     table.add({toString(row.collective), std::to_string(row.groups[0].size()), row.scenario,
                groupsText(row.groups), bytesText(row.bytes),
-               fmt::format("{:.4f}", row.direct * kMilli), fmt::format("{:.4f}", row.limit * kMilli),
-               fmt::format("{:.4f}", speedup(row))});
+               fmt::format("{:.4f}", row.direct * kMilli),
+               fmt::format("{:.4f}", row.limit * kMilli), fmt::format("{:.4f}", speedup(row))});
   }
   table.print();
 }
 
 std::string toJson(const std::vector<LimitRow>& rows, const Topology& topology) {
-  Json document{{"byway", "limits"}, {"version", 1}, {"topology", topology.name}, {"rows", Json::array()}};
+  Json document{
+      {"byway", "limits"}, {"version", 1}, {"topology", topology.name}, {"rows", Json::array()}};
   for (const LimitRow& row : rows) {
     Json groups = Json::array();
     for (const Group& group : row.groups) groups.push_back(group.ranks);
@@ -112,13 +114,13 @@ int showLimits(const LimitsOptions& options) {
   CallArguments arguments = options.call;
   if (options.all && arguments.collective.empty()) arguments.collective = "allreduce";
   if (arguments.collective.empty()) {
-    throw Error(ErrorCode::InvalidArgument, "name a COLLECTIVE (" + collectiveNames() + ") or --all");
+    throw Error(ErrorCode::InvalidArgument,
+                "name a COLLECTIVE (" + collectiveNames() + ") or --all");
   }
   const DescribedCall call = describeCall(arguments, "mesh");
-  const auto rows = options.all
-                        ? regularRows(call)
-                        : std::vector{limitRow(call.request.collective, call.request.groups,
-                                               call.bytes, call.topology)};
+  const auto rows = options.all ? regularRows(call)
+                                : std::vector{limitRow(call.request.collective, call.request.groups,
+                                                       call.bytes, call.topology)};
   print(rows, call.topology);
   if (!options.json.empty()) writeFileAtomically(options.json, toJson(rows, call.topology));
   return kOk;
@@ -130,7 +132,8 @@ void addLimitsCommand(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("limits", "Show the least time that any schedule needs");
   auto options = std::make_shared<LimitsOptions>();
   addCallArguments(*sub, options->call, false);
-  sub->add_flag("--all", options->all, "All collectives for groups of 2, 3 and 4, single and fused");
+  sub->add_flag("--all", options->all,
+                "All collectives for groups of 2, 3 and 4, single and fused");
   sub->add_option("--json", options->json, "Write the rows to FILE");
   sub->callback([&action, options] { action = [options] { return showLimits(*options); }; });
 }

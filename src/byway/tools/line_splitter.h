@@ -18,8 +18,7 @@ class LineSplitter {
   template <typename Sink>
   void add(std::string_view bytes, const Sink& sink) {
     while (!bytes.empty()) {
-      const std::size_t take =
-          std::min({bytes.find('\n'), bytes.size(), kLongest - open_.size()});
+      const std::size_t take = std::min({bytes.find('\n'), bytes.size(), kLongest - open_.size()});
       open_.append(bytes.substr(0, take));
       bytes.remove_prefix(take);
       const bool ended = !bytes.empty() && bytes.front() == '\n';

@@ -41,7 +41,8 @@ int showPlan(const PlanOptions& options) {
   if (options.steps) fmt::print("\n{}", toText(schedule));
   if (call.topology.bus > 0) {
     fmt::print(
-        "\nThe topology \"{}\" is one memory bus that all transfers share, where relay never pays.\n"
+        "\nThe topology \"{}\" is one memory bus that all transfers share, where relay never "
+        "pays.\n"
         "For ranks that are joined pair by pair: --topology mesh:{}\n",
         call.topology.name, call.topology.ranks);
   }

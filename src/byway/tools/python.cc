@@ -52,7 +52,8 @@ std::string pythonCommand() {
 std::vector<std::string> pythonCandidates() {
   std::vector<std::string> candidates{pythonCommand()};
   std::error_code ignored;
-  const std::string ofSources = BYWAY_SOURCE_DIR "/.venv/bin/python";  // a build that is not installed
+  const std::string ofSources =
+      BYWAY_SOURCE_DIR "/.venv/bin/python";  // a build that is not installed
   if (std::filesystem::exists(ofSources, ignored)) candidates.push_back(ofSources);
   if (candidates.front() != "python3") candidates.emplace_back("python3");
   return candidates;

@@ -43,7 +43,9 @@ void addRunCommand(CLI::App& app, Action& action, std::vector<std::string> progr
       "Sets BYWAY_RANK, BYWAY_SIZE, BYWAY_STORE and what torchrun sets. The first rank that fails "
       "ends the\njob; its exit status is the command's (128 + signal where a signal ended it).");
   auto ranks = std::make_shared<int>(1);
-  sub->add_option("-n,--ranks", *ranks, "Number of ranks")->required()->check(CLI::Range(1, kMostRanks));
+  sub->add_option("-n,--ranks", *ranks, "Number of ranks")
+      ->required()
+      ->check(CLI::Range(1, kMostRanks));
   sub->callback([&action, ranks, program = std::move(program)] {
     action = [ranks, program] {
       if (program.empty()) {

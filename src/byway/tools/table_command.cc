@@ -147,9 +147,9 @@ void print(const std::vector<Series>& all) {
     table.add({toString(series.collective), std::to_string(series.active),
                series.fused ? "fused" : "single", fmt::format("{:g}", series.latency),
                crossover == nullptr ? "-" : bytesText(crossover->bytes),
-               speedupAt(series, shown[0]), speedupAt(series, shown[1]), speedupAt(series, shown[2]),
-               fmt::format("{:.3f}", series.limit), fmt::format("{:.3f}", least),
-               series.points.back().route},
+               speedupAt(series, shown[0]), speedupAt(series, shown[1]),
+               speedupAt(series, shown[2]), fmt::format("{:.3f}", series.limit),
+               fmt::format("{:.3f}", least), series.points.back().route},
               series.slower() ? Colour::Bad : Colour::None);
   }
   table.print();
@@ -233,8 +233,8 @@ int showTable(const TableOptions& options) {
     if (terminal) fmt::print(stderr, "\r\033[K[{}/{}]", i, all.size());
     const Topology topology = parseTopology(
         fmt::format("mesh:{}@{},{}", options.ranks, rate, series.latency), options.ranks);
-    const bool known = i > 0 && all[i - 1].groups == series.groups &&
-                       all[i - 1].collective == series.collective;
+    const bool known =
+        i > 0 && all[i - 1].groups == series.groups && all[i - 1].collective == series.collective;
     series.limit = known ? all[i - 1].limit : limitOf(series, topology);
     for (const auto size : sizes) {
       series.points.push_back(measure(series, size, dtype, topology));

@@ -181,9 +181,9 @@ ReduceOp reduceOpNamed(const std::string& name) {
 }
 
 std::string bytesText(std::uint64_t bytes) {
-  for (const auto& [text, scale] : {Suffix{"GB", 1e9}, Suffix{"GiB", 1073741824.0},
-                                    Suffix{"MB", 1e6}, Suffix{"MiB", 1048576.0},
-                                    Suffix{"kB", 1e3}, Suffix{"KiB", 1024.0}}) {
+  for (const auto& [text, scale] :
+       {Suffix{"GB", 1e9}, Suffix{"GiB", 1073741824.0}, Suffix{"MB", 1e6}, Suffix{"MiB", 1048576.0},
+        Suffix{"kB", 1e3}, Suffix{"KiB", 1024.0}}) {
     const auto whole = static_cast<std::uint64_t>(scale);
     if (bytes >= whole && bytes % whole == 0) return fmt::format("{} {}", bytes / whole, text);
   }

@@ -34,7 +34,7 @@ ReduceOp reduceOpNamed(const std::string& name);
 // "allreduce, all-gather, ...".
 std::string collectiveNames();
 
-std::string bytesText(std::uint64_t bytes);    // "8 MB", "64 KiB", "1000 B"
+std::string bytesText(std::uint64_t bytes);                // "8 MB", "64 KiB", "1000 B"
 std::string groupsText(const std::vector<Group>& groups);  // "0,1;2,3"
 
 }  // namespace byway::tools

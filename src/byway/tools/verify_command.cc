@@ -49,8 +49,9 @@ int verifyFile(const VerifyOptions& options) {
              schedule.shape.ranks);
   if (found.empty()) {
     const auto verified = verify(std::move(schedule));
-    fmt::print("verified  every element of every rank holds what it must, in every order of "
-               "execution\n");
+    fmt::print(
+        "verified  every element of every rank holds what it must, in every order of "
+        "execution\n");
     printFacts(*verified, options.accumulatorRatio);
     return kOk;
   }

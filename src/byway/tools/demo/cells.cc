@@ -15,9 +15,10 @@
 namespace byway::tools {
 namespace {
 
-// What eight processes on two cores add to the links, measured with UCX 1.22 (docs/demo.md): wake-ups
-// between a message and the next that needs it, time of a core for each message, sums. They keep the
-// planner from cutting finer than the machine can follow, or too coarsely to overlap anything.
+// What eight processes on two cores add to the links, measured with UCX 1.22 (docs/demo.md):
+// wake-ups between a message and the next that needs it, time of a core for each message, sums.
+// They keep the planner from cutting finer than the machine can follow, or too coarsely to overlap
+// anything.
 constexpr Seconds kWakeUp = 500e-6;
 constexpr Seconds kMessageCost = 20e-6;
 constexpr double kReduceRate = 2e9;
@@ -36,15 +37,15 @@ constexpr auto kF32 = DType::Float32;
 constexpr auto kBf16 = DType::BFloat16;
 
 constexpr Family kRegular[] = {
-    {8, 2, false, kF32, C::AllReduce, 6.3},     {8, 2, false, kF32, C::AllGather, 6.3},
-    {8, 2, false, kF32, C::ReduceScatter, 6.3}, {8, 2, false, kF32, C::AllToAll, 6.3},
-    {8, 2, true, kF32, C::AllReduce, 3.8},      {8, 2, true, kF32, C::AllGather, 3.8},
-    {8, 2, true, kF32, C::ReduceScatter, 3.8},  {8, 2, true, kF32, C::AllToAll, 3.8},
-    {8, 4, true, kF32, C::AllReduce, 1.9},      {8, 4, true, kF32, C::AllGather, 1.9},
-    {8, 4, true, kF32, C::ReduceScatter, 1.9},  {8, 4, true, kF32, C::AllToAll, 1.58},
-    {8, 4, false, kF32, C::AllReduce, 2.75},    {8, 4, false, kF32, C::AllGather, 2.15},
+    {8, 2, false, kF32, C::AllReduce, 6.3},      {8, 2, false, kF32, C::AllGather, 6.3},
+    {8, 2, false, kF32, C::ReduceScatter, 6.3},  {8, 2, false, kF32, C::AllToAll, 6.3},
+    {8, 2, true, kF32, C::AllReduce, 3.8},       {8, 2, true, kF32, C::AllGather, 3.8},
+    {8, 2, true, kF32, C::ReduceScatter, 3.8},   {8, 2, true, kF32, C::AllToAll, 3.8},
+    {8, 4, true, kF32, C::AllReduce, 1.9},       {8, 4, true, kF32, C::AllGather, 1.9},
+    {8, 4, true, kF32, C::ReduceScatter, 1.9},   {8, 4, true, kF32, C::AllToAll, 1.58},
+    {8, 4, false, kF32, C::AllReduce, 2.75},     {8, 4, false, kF32, C::AllGather, 2.15},
     {8, 4, false, kF32, C::ReduceScatter, 2.15}, {8, 4, false, kF32, C::AllToAll, 2.1},
-    {8, 4, false, kF32, C::Broadcast, 1.9},     {8, 4, false, kF32, C::Reduce, 1.9},
+    {8, 4, false, kF32, C::Broadcast, 1.9},      {8, 4, false, kF32, C::Reduce, 1.9},
 };
 
 constexpr Family kFurther[] = {
@@ -95,9 +96,9 @@ void append(std::vector<DemoCell>& cells, std::span<const Family> families,
     cell.ranks = family.ranks;
     cell.dtype = family.dtype;
     const Seconds seconds = settings.quick ? kQuickSeconds : settings.directSeconds;
-    const double bytes =
-        settings.rate * seconds * unitsPerLink(family.collective, family.active);
-    cell.count = static_cast<std::uint64_t>(std::llround(bytes / static_cast<double>(sizeOf(cell.dtype))));
+    const double bytes = settings.rate * seconds * unitsPerLink(family.collective, family.active);
+    cell.count =
+        static_cast<std::uint64_t>(std::llround(bytes / static_cast<double>(sizeOf(cell.dtype))));
     cell.groups = regularGroups(family.ranks, family.active, family.fused);
     cell.bar = settings.barsApply() ? family.bar : 0;
     cells.push_back(std::move(cell));
@@ -155,8 +156,7 @@ Topology demoLinks(const DemoSettings& settings, int ranks) {
 }
 
 Topology demoTopology(const DemoSettings& settings, int ranks) {
-  Topology topology =
-      meshTopology(ranks, settings.rate, settings.latency + kWakeUp, kMessageCost);
+  Topology topology = meshTopology(ranks, settings.rate, settings.latency + kWakeUp, kMessageCost);
   topology.reduce = kReduceRate;
   topology.name = fmt::format("mesh:{} paced to {:.6g} bytes/s, {:.6g} us", ranks, settings.rate,
                               settings.latency * 1e6);

@@ -15,12 +15,12 @@
 namespace byway::tools {
 
 struct DemoSettings {
-  double rate = 10e6;          // bytes/s of every directed pair
+  double rate = 10e6;  // bytes/s of every directed pair
   Seconds latency = 50e-6;
   Seconds directSeconds = 0.8;  // sizes are chosen so that direct takes so long
   int pairs = 3;
   bool all = false, quick = false;
-  std::string cells;           // regular expression on the cells' names; "": all of them
+  std::string cells;  // regular expression on the cells' names; "": all of them
 
   // Bars hold for the default links and sizes.
   bool barsApply() const;

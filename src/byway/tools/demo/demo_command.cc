@@ -45,8 +45,7 @@ class Collector {
       : cells_(cells), pairs_(pairs), progress_(cells.size(), expectedSeconds(cells, pairs)) {}
 
   void line(int rank, Stream stream, std::string_view text) {
-    const DemoEvent event =
-        rank == 0 && stream == Stream::Out ? eventOf(text) : DemoEvent{};
+    const DemoEvent event = rank == 0 && stream == Stream::Out ? eventOf(text) : DemoEvent{};
     if (event.plan) {
       find(event.plan->cell).plan = *event.plan;
       progress_.running(done_, find(event.plan->cell).cell.name());

@@ -37,18 +37,14 @@ DemoEvent eventOf(std::string_view line) {
   DemoEvent event;
   if (!object.is_object() || !object.contains("event")) return event;
   if (object["event"] == "plan") {
-    event.plan = PlanEvent{object["cell"],        object["route"],     object["direct_route"],
-                           object["hash"],        object["direct_hash"], object["predicted"],
-                           object["direct_predicted"]};
+    event.plan = PlanEvent{
+        object["cell"],        object["route"],     object["direct_route"],    object["hash"],
+        object["direct_hash"], object["predicted"], object["direct_predicted"]};
   } else if (object["event"] == "run") {
-    event.run = RunEvent{object["cell"],
-                         object["direct"] ? Way::Direct : Way::Chosen,
-                         object["duration"],
-                         object["late"],
-                         object["cpu"],
-                         object["wrong"],
-                         object["checked"],
-                         object["helper_stage"]};
+    event.run = RunEvent{object["cell"],     object["direct"] ? Way::Direct : Way::Chosen,
+                         object["duration"], object["late"],
+                         object["cpu"],      object["wrong"],
+                         object["checked"],  object["helper_stage"]};
   }
   return event;
 }

@@ -25,11 +25,11 @@ struct PlanEvent {
 struct RunEvent {
   int cell = 0;
   Way way = Way::Direct;
-  Seconds duration = 0;       // from the agreed start to the last end
-  Seconds late = 0;           // of the last rank at the start
-  Seconds cpu = 0;            // of all ranks together, while it ran
-  std::uint64_t wrong = 0;    // values, changed inputs and guard bytes
-  std::uint64_t checked = 0;  // values compared
+  Seconds duration = 0;           // from the agreed start to the last end
+  Seconds late = 0;               // of the last rank at the start
+  Seconds cpu = 0;                // of all ranks together, while it ran
+  std::uint64_t wrong = 0;        // values, changed inputs and guard bytes
+  std::uint64_t checked = 0;      // values compared
   std::uint64_t helperStage = 0;  // most stage memory of any rank that is no member, in bytes
 };
 

@@ -21,7 +21,8 @@ DemoSettings DemoOptions::settings() const {
 }
 
 std::vector<std::string> DemoOptions::arguments() const {
-  std::vector<std::string> list{"--rate",    rate,  "--latency", fmt::format("{}", latency),
+  std::vector<std::string> list{"--rate",    rate,
+                                "--latency", fmt::format("{}", latency),
                                 "--seconds", fmt::format("{}", seconds),
                                 "--pairs",   std::to_string(pairs)};
   if (!cells.empty()) list.insert(list.end(), {"--cells", cells});

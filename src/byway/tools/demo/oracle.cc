@@ -137,9 +137,12 @@ void DemoBuffers::fill(int call) {
 }
 
 void DemoBuffers::prepare(int call) {
-  if (cell_.dtype == DType::Float32) fill<Float32>(call);
-  else if (cell_.dtype == DType::BFloat16) fill<BFloat16>(call);
-  else noFormat(cell_.dtype);
+  if (cell_.dtype == DType::Float32)
+    fill<Float32>(call);
+  else if (cell_.dtype == DType::BFloat16)
+    fill<BFloat16>(call);
+  else
+    noFormat(cell_.dtype);
   std::ranges::fill(output(), kPoison);
 }
 

@@ -33,12 +33,13 @@ std::string verdict(const CellResult& result) {
 void printHeading(const DemoSettings& settings, const std::vector<DemoCell>& cells,
                   bool onVirtualClock) {
   constexpr double kMega = 1e6;
-  fmt::print("{} ranks, one link of {:.6g} MB/s and {:.6g} us for each ordered pair ({}).\n", kDemoRanks,
-             settings.rate / kMega, settings.latency * kMega,
+  fmt::print("{} ranks, one link of {:.6g} MB/s and {:.6g} us for each ordered pair ({}).\n",
+             kDemoRanks, settings.rate / kMega, settings.latency * kMega,
              onVirtualClock ? "on a virtual clock" : "processes of this host, slowed links");
-  fmt::print("{} cells; sizes {}; {} pair{} of runs, direct and chosen; every value is compared.\n\n",
-             cells.size(), sizesText(cells), onVirtualClock ? 1 : settings.pairs,
-             onVirtualClock || settings.pairs == 1 ? "" : "s");
+  fmt::print(
+      "{} cells; sizes {}; {} pair{} of runs, direct and chosen; every value is compared.\n\n",
+      cells.size(), sizesText(cells), onVirtualClock ? 1 : settings.pairs,
+      onVirtualClock || settings.pairs == 1 ? "" : "s");
   std::fflush(stdout);
 }
 

@@ -163,46 +163,42 @@ std::uint64_t CellResult::helperStage() const {
 std::vector<Check> DemoResults::checks() const {
   constexpr double kDirectTolerance = 0.03, kTooFast = 0.99;
   std::vector<Check> all;
-  all.push_back(check(cells, "every value of every rank is right, helpers' memory is untouched", true,
-                      [](const CellResult& r) {
-                        return r.verified() ? "" : fmt::format("{} wrong", r.wrong());
+  all.push_back(check(
+      cells, "every value of every rank is right, helpers' memory is untouched", true,
+      [](const CellResult& r) { return r.verified() ? "" : fmt::format("{} wrong", r.wrong()); }));
+  all.push_back(check(cells, "no relayed run is faster than 0.99 of the limit's time", true,
+                      [&](const CellResult& r) -> std::string {
+                        for (const RunEvent& run : r.chosen) {
+                          if (run.duration >= kTooFast * r.times.limit) continue;
+                          return fmt::format("{:.4f} s, the limit is {:.4f} s", run.duration,
+                                             r.times.limit);
+                        }
+                        return "";
                       }));
-  all.push_back(check(
-      cells, "no relayed run is faster than 0.99 of the limit's time", true,
-      [&](const CellResult& r) -> std::string {
-        for (const RunEvent& run : r.chosen) {
-          if (run.duration >= kTooFast * r.times.limit) continue;
-          return fmt::format("{:.4f} s, the limit is {:.4f} s", run.duration, r.times.limit);
-        }
-        return "";
-      }));
-  all.push_back(check(
-      cells, "direct takes its computed link time, within 3 %", false,
-      [&](const CellResult& r) -> std::string {
-        const double ratio = r.directMedian() / r.times.directComputed;
-        if (std::abs(ratio - 1) <= kDirectTolerance) return "";
-        return fmt::format("{:.4f} s, computed {:.4f} s ({:+.1f} %)", r.directMedian(),
-                           r.times.directComputed, 100 * (ratio - 1));
-      }));
-  const bool barred = std::any_of(cells.begin(), cells.end(),
-                                  [](const CellResult& r) { return r.cell.bar > 0; });
+  all.push_back(check(cells, "direct takes its computed link time, within 3 %", false,
+                      [&](const CellResult& r) -> std::string {
+                        const double ratio = r.directMedian() / r.times.directComputed;
+                        if (std::abs(ratio - 1) <= kDirectTolerance) return "";
+                        return fmt::format("{:.4f} s, computed {:.4f} s ({:+.1f} %)",
+                                           r.directMedian(), r.times.directComputed,
+                                           100 * (ratio - 1));
+                      }));
+  const bool barred =
+      std::any_of(cells.begin(), cells.end(), [](const CellResult& r) { return r.cell.bar > 0; });
   if (barred) {
-    all.push_back(check(cells, "speed-ups reach their bars", true,
-                        [](const CellResult& r) -> std::string {
-                          if (r.cell.bar <= 0 || r.speedup() >= r.cell.bar) return "";
-                          return fmt::format("{:.3f}, asked for {:.2f}", r.speedup(), r.cell.bar);
-                        }));
+    all.push_back(
+        check(cells, "speed-ups reach their bars", true, [](const CellResult& r) -> std::string {
+          if (r.cell.bar <= 0 || r.speedup() >= r.cell.bar) return "";
+          return fmt::format("{:.3f}, asked for {:.2f}", r.speedup(), r.cell.bar);
+        }));
   }
   return all;
 }
 
 std::string DemoResults::toJson() const {
-  Json document{{"byway", "results"},
-                {"version", 1},
-                {"command", "demo"},
-                {"clock", onVirtualClock ? "virtual" : "real"},
-                {"rate_Bps", settings.rate},
-                {"latency_s", settings.latency},
+  Json document{{"byway", "results"},        {"version", 1},
+                {"command", "demo"},         {"clock", onVirtualClock ? "virtual" : "real"},
+                {"rate_Bps", settings.rate}, {"latency_s", settings.latency},
                 {"pairs", settings.pairs}};
   document["cores_idle"] = coresIdle < 0 ? Json() : Json(coresIdle);
   document["checks"] = Json::array();

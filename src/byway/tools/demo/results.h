@@ -12,8 +12,8 @@ namespace byway::tools {
 
 // What is known of a cell before it runs.
 struct CellTimes {
-  Seconds limit = 0;        // no schedule is faster
-  Seconds directLink = 0;   // the best that links between members allow
+  Seconds limit = 0;                               // no schedule is faster
+  Seconds directLink = 0;                          // the best that links between members allow
   Seconds directComputed = 0, chosenComputed = 0;  // on a virtual clock, to the last event
 };
 CellTimes computeTimes(const DemoCell& cell, const DemoSettings& settings);
@@ -27,11 +27,12 @@ struct CellResult {
   bool complete(int pairs) const;
   Seconds directMedian() const;
   Seconds chosenMedian() const;
-  double speedup() const;                     // median of the pairs' ratios
-  std::pair<double, double> interval() const;  // of the pairs' ratios: from the least to the largest
+  double speedup() const;  // median of the pairs' ratios
+  std::pair<double, double> interval()
+      const;  // of the pairs' ratios: from the least to the largest
   double limit() const { return times.directLink / times.limit; }
   bool samePlan() const { return plan.hash == plan.directHash; }
-  bool verified() const;                      // every value of every run was compared and right
+  bool verified() const;  // every value of every run was compared and right
   std::uint64_t wrong() const;
   std::uint64_t helperStage() const;
 };
@@ -41,7 +42,7 @@ double median(std::vector<double> values);
 struct Check {
   std::string name;
   bool held = true;
-  bool failing = true;  // the command fails where it is not held
+  bool failing = true;              // the command fails where it is not held
   std::vector<std::string> missed;  // where not
 };
 

@@ -62,10 +62,9 @@ TEST(DemoResultsTest, RowsHaveTheKeysOfTheDesign) {
   DemoResults results;
   results.cells.push_back(result({{0.8, 0.12}}));
   const auto row = nlohmann::json::parse(results.toJson())["rows"][0];
-  for (const char* key :
-       {"collective", "active", "scenario", "groups", "ranks", "dtype", "bytes", "direct_s",
-        "chosen_s", "speedup", "limit", "of_limit", "route", "same_plan", "peer", "peer_s",
-        "samples", "interval", "verified"}) {
+  for (const char* key : {"collective", "active", "scenario", "groups", "ranks", "dtype", "bytes",
+                          "direct_s", "chosen_s", "speedup", "limit", "of_limit", "route",
+                          "same_plan", "peer", "peer_s", "samples", "interval", "verified"}) {
     EXPECT_TRUE(row.contains(key)) << key;
   }
 }

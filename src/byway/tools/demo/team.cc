@@ -73,8 +73,8 @@ void Team::warmUp() {
   for (auto* all : {&direct_, &chosen_}) {
     for (auto& [n, communicator] : *all) {
       const std::uint64_t bytes = kSegment * static_cast<std::uint64_t>(n);
-      communicator->allToAll(readOnly(from.data(), bytes), Region(to.data(), bytes), kSegment,
-                             DType::UInt8)
+      communicator
+          ->allToAll(readOnly(from.data(), bytes), Region(to.data(), bytes), kSegment, DType::UInt8)
           .wait();
     }
   }

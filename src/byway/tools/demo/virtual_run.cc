@@ -37,7 +37,8 @@ RunEvent runOne(const DemoCell& cell, const Topology& links, Way way,
   for (int rank = 0; rank < cell.ranks; ++rank) {
     event.wrong += buffers[static_cast<std::size_t>(rank)]->countWrong(call);
     event.checked += buffers[static_cast<std::size_t>(rank)]->checked();
-    if (!cell.hasMember(rank)) event.helperStage = std::max(event.helperStage, world.stagePeak(rank));
+    if (!cell.hasMember(rank))
+      event.helperStage = std::max(event.helperStage, world.stagePeak(rank));
   }
   return event;
 }
