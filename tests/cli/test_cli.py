@@ -398,8 +398,10 @@ def test_demo_fails_when_a_rank_dies(tmp_path):
     deadline = time.monotonic() + 60
     while len(ranks) < 8 and time.monotonic() < deadline:
         time.sleep(0.1)
-        path = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children")
-        ranks = path.read_text().split()
+        children = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+        ranks = [
+            c for c in children if b"demo-rank" in pathlib.Path(f"/proc/{c}/cmdline").read_bytes()
+        ]
     time.sleep(1)
     os.kill(int(ranks[3]), signal.SIGKILL)
     _, errors = job.communicate(timeout=60)

@@ -9,15 +9,15 @@
 namespace byway {
 
 // X(name, what the caller can do about it)
-#define BYWAY_ERROR_CODES(X)                                        \
-  X(InvalidArgument, "correct the call; nothing was sent")          \
-  X(Mismatch, "make all ranks issue the same call")                 \
+#define BYWAY_ERROR_CODES(X)                                                            \
+  X(InvalidArgument, "correct the call; nothing was sent")                              \
+  X(Mismatch, "make all ranks issue the same call")                                     \
   X(Timeout, "see which ranks are named; raise the deadline or find why they are late") \
-  X(PeerLost, "build a new communicator of the survivors")          \
-  X(Aborted, "none: the communicator was aborted by its user")      \
-  X(Broken, "build a new communicator; this one failed earlier")    \
-  X(Resource, "free memory or raise the limit named in the message") \
-  X(Unsupported, "use what docs/status.md lists")                   \
+  X(PeerLost, "build a new communicator of the survivors")                              \
+  X(Aborted, "none: the communicator was aborted by its user")                          \
+  X(Broken, "build a new communicator; this one failed earlier")                        \
+  X(Resource, "free memory or raise the limit named in the message")                    \
+  X(Unsupported, "use what docs/status.md lists")                                       \
   X(Internal, "report it: this is a fault of Byway")
 
 enum class ErrorCode : std::uint8_t {

@@ -11,25 +11,25 @@
 namespace byway {
 
 // X(enumerator, name, bytes)
-#define BYWAY_DTYPES(X)             \
-  X(Bool, "bool", 1)                \
-  X(UInt8, "uint8", 1)              \
-  X(UInt16, "uint16", 2)            \
-  X(UInt32, "uint32", 4)            \
-  X(UInt64, "uint64", 8)            \
-  X(Int8, "int8", 1)                \
-  X(Int16, "int16", 2)              \
-  X(Int32, "int32", 4)              \
-  X(Int64, "int64", 8)              \
-  X(Float16, "float16", 2)          \
-  X(BFloat16, "bfloat16", 2)        \
-  X(Float32, "float32", 4)          \
-  X(Float64, "float64", 8)          \
+#define BYWAY_DTYPES(X)                   \
+  X(Bool, "bool", 1)                      \
+  X(UInt8, "uint8", 1)                    \
+  X(UInt16, "uint16", 2)                  \
+  X(UInt32, "uint32", 4)                  \
+  X(UInt64, "uint64", 8)                  \
+  X(Int8, "int8", 1)                      \
+  X(Int16, "int16", 2)                    \
+  X(Int32, "int32", 4)                    \
+  X(Int64, "int64", 8)                    \
+  X(Float16, "float16", 2)                \
+  X(BFloat16, "bfloat16", 2)              \
+  X(Float32, "float32", 4)                \
+  X(Float64, "float64", 8)                \
   X(Float8E4M3FN, "float8_e4m3fn", 1)     \
   X(Float8E5M2, "float8_e5m2", 1)         \
   X(Float8E4M3FNUZ, "float8_e4m3fnuz", 1) \
   X(Float8E5M2FNUZ, "float8_e5m2fnuz", 1) \
-  X(Complex64, "complex64", 8)      \
+  X(Complex64, "complex64", 8)            \
   X(Complex128, "complex128", 16)
 
 enum class DType : std::uint8_t {
@@ -57,14 +57,14 @@ enum class ReduceOp : std::uint8_t {
 };
 
 // X(enumerator, name, reduces)
-#define BYWAY_COLLECTIVES(X)                 \
-  X(AllReduce, "allreduce", true)            \
-  X(AllGather, "all-gather", false)          \
-  X(ReduceScatter, "reduce-scatter", true)   \
-  X(AllToAll, "all-to-all", false)           \
-  X(Broadcast, "broadcast", false)           \
-  X(Reduce, "reduce", true)                  \
-  X(Scatter, "scatter", false)               \
+#define BYWAY_COLLECTIVES(X)               \
+  X(AllReduce, "allreduce", true)          \
+  X(AllGather, "all-gather", false)        \
+  X(ReduceScatter, "reduce-scatter", true) \
+  X(AllToAll, "all-to-all", false)         \
+  X(Broadcast, "broadcast", false)         \
+  X(Reduce, "reduce", true)                \
+  X(Scatter, "scatter", false)             \
   X(Gather, "gather", false)
 
 enum class Collective : std::uint8_t {

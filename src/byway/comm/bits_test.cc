@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Direct and relayed results have the same bits, whatever the dtype, the operation and the size.
+#include <cstring>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-
-#include <cstring>
 
 #include "byway/base/hash.h"
 #include "byway/comm/virtual_world.h"
@@ -36,8 +36,8 @@ std::shared_ptr<const Plan> planned(Collective collective, const std::vector<Gro
   request.ranks = kRanks;
   request.groups = groups;
   request.force = force;
-  request.partialWeight = static_cast<double>(sizeOf(accumulatorOf(dtype, op))) /
-                          static_cast<double>(sizeOf(dtype));
+  request.partialWeight =
+      static_cast<double>(sizeOf(accumulatorOf(dtype, op))) / static_cast<double>(sizeOf(dtype));
   request.blockBytes.assign(makeShape(collective, kRanks, groups).blocks.size(), 1 << 22);
   return std::make_shared<const Plan>(plan(request, topology));
 }

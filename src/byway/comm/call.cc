@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/comm/call.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "byway/base/hash.h"
 
 namespace byway {
 namespace {
 
-[[noreturn]] void invalid(const std::string& what) { throw Error(ErrorCode::InvalidArgument, what); }
+[[noreturn]] void invalid(const std::string& what) {
+  throw Error(ErrorCode::InvalidArgument, what);
+}
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 56;
 
@@ -55,7 +57,8 @@ std::vector<std::uint64_t> blockCountsOf(const Call& call) {
     const auto blocks = static_cast<std::size_t>(
         blocksPerGroup(call.collective, static_cast<int>(group.ranks.size())));
     if (!group.counts.empty() && group.counts.size() != blocks) {
-      invalid(fmt::format("group {} has {} counts for its {} blocks", g, group.counts.size(), blocks));
+      invalid(
+          fmt::format("group {} has {} counts for its {} blocks", g, group.counts.size(), blocks));
     }
     for (std::size_t b = 0; b < blocks; ++b) {
       counts.push_back(group.counts.empty() ? group.count : group.counts[b]);
@@ -81,7 +84,8 @@ std::vector<Buffer> normalized(const std::vector<Buffer>& parts) {
   std::vector<Buffer> out;
   for (const Buffer& part : parts) {
     if (part.bytes == 0) continue;
-    if (!out.empty() && static_cast<std::byte*>(out.back().address) + out.back().bytes == part.address) {
+    if (!out.empty() &&
+        static_cast<std::byte*>(out.back().address) + out.back().bytes == part.address) {
       out.back().bytes += part.bytes;
     } else {
       out.push_back(part);
@@ -103,8 +107,8 @@ bool sameMemory(const Segments& outer, std::uint64_t offset, const Segments& inn
 void checkPartSizes(const char* name, const Region& region, std::size_t elementBytes) {
   for (const Buffer& part : region.parts()) {
     if (part.bytes % elementBytes != 0) {
-      invalid(fmt::format("{} has a part of {} bytes, which is no multiple of the element's {}", name,
-                          part.bytes, elementBytes));
+      invalid(fmt::format("{} has a part of {} bytes, which is no multiple of the element's {}",
+                          name, part.bytes, elementBytes));
     }
     if (part.address == nullptr && part.bytes > 0 && part.kind != MemoryKind::Phantom) {
       invalid(fmt::format("{} has a part of {} bytes at a null address", name, part.bytes));
@@ -168,8 +172,9 @@ void checkAliasing(const Call& call, const Layout& layout, const Segments& input
   if (!exact) {
     invalid(fmt::format("input and output of {} overlap other than in place; in place is {}",
                         toString(call.collective),
-                        input.bytes() == output.bytes() ? "the same memory"
-                                                        : "the rank's own block within the larger"));
+                        input.bytes() == output.bytes()
+                            ? "the same memory"
+                            : "the rank's own block within the larger"));
   }
 }
 
@@ -212,12 +217,13 @@ OperationRequest makeRequest(CommunicatorState& state, const Call& call, const F
   checkPartSizes("the output", mine.output, sizeOf(call.dtype));
   request.input = Segments(mine.input.parts());
   request.output = Segments(mine.output.parts());
-  const Layout layout =
-      layoutOf(request.schedule->schedule().shape, state.rank, request.blockCounts, sizeOf(call.dtype));
+  const Layout layout = layoutOf(request.schedule->schedule().shape, state.rank,
+                                 request.blockCounts, sizeOf(call.dtype));
   checkBytes("the input", call, request.input.bytes(), layout.inputBytes);
   checkBytes("the output", call, request.output.bytes(), layout.outputBytes);
   checkAliasing(call, layout, request.input, request.output);
-  request.stamp = toStamp(fingerprintOf(call, groups, request.blockCounts, request.schedule->hash()));
+  request.stamp =
+      toStamp(fingerprintOf(call, groups, request.blockCounts, request.schedule->hash()));
   request.stageKind = state.options.memory;
   request.timeout = options.timeout.value_or(state.options.timeout);
   request.keepAlive = options.keepAlive;

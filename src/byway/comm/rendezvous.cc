@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/comm/rendezvous.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "byway/base/clock.h"
 #include "byway/base/error.h"
@@ -14,7 +14,9 @@ namespace byway {
 namespace {
 
 // A record is a list of strings, each with its length in front.
-void append(std::string& out, const std::string& text) { out += fmt::format("{} ", text.size()) + text; }
+void append(std::string& out, const std::string& text) {
+  out += fmt::format("{} ", text.size()) + text;
+}
 
 std::vector<std::string> split(const std::string& record) {
   std::vector<std::string> parts;
@@ -23,7 +25,8 @@ std::vector<std::string> split(const std::string& record) {
     const std::size_t blank = record.find(' ', at);
     if (blank == std::string::npos || blank - at > 8 || blank == at) break;
     std::size_t bytes = 0;
-    for (std::size_t i = at; i < blank; ++i) bytes = bytes * 10 + static_cast<std::size_t>(record[i] - '0');
+    for (std::size_t i = at; i < blank; ++i)
+      bytes = bytes * 10 + static_cast<std::size_t>(record[i] - '0');
     if (bytes > record.size() - blank - 1) break;
     parts.push_back(record.substr(blank + 1, bytes));
     at = blank + 1 + bytes;
@@ -47,9 +50,8 @@ std::vector<std::string> readAll(Store& store, const std::string& prefix,
     }
   }
   if (!missing.empty()) {
-    throw Error(ErrorCode::Timeout,
-                fmt::format("ranks {} did not join communicator {} within {} s", missing, prefix,
-                            timeout));
+    throw Error(ErrorCode::Timeout, fmt::format("ranks {} did not join communicator {} within {} s",
+                                                missing, prefix, timeout));
   }
   return records;
 }
@@ -59,11 +61,11 @@ void compare(const std::vector<std::vector<std::string>>& records, const std::ve
   for (std::size_t i = 0; i < settings.size(); ++i) {
     for (std::size_t r = 1; r < records.size(); ++r) {
       if (records[r][i + 1] == records[0][i + 1]) continue;
-      throw Error(ErrorCode::InvalidArgument,
-                  fmt::format("ranks differ in {}: rank {} has \"{}\", rank {} has \"{}\"; give all "
-                              "ranks the same",
-                              settings[i].first, ranks[0], records[0][i + 1], ranks[r],
-                              records[r][i + 1]));
+      throw Error(
+          ErrorCode::InvalidArgument,
+          fmt::format("ranks differ in {}: rank {} has \"{}\", rank {} has \"{}\"; give all "
+                      "ranks the same",
+                      settings[i].first, ranks[0], records[0][i + 1], ranks[r], records[r][i + 1]));
     }
   }
 }
@@ -89,8 +91,9 @@ Meeting meet(Store& store, const std::string& name, const std::vector<int>& rank
   for (const std::string& text : readAll(store, prefix, ranks, timeout)) {
     records.push_back(split(text));
     if (records.back().size() != settings.size() + 1) {
-      throw Error(ErrorCode::InvalidArgument,
-                  fmt::format("the record of a rank under {} is not one of this version of Byway", prefix));
+      throw Error(
+          ErrorCode::InvalidArgument,
+          fmt::format("the record of a rank under {} is not one of this version of Byway", prefix));
     }
     // Addresses hold the processes' random ids, so no two communicators share an id.
     meeting.id = hashText(records.back()[0], meeting.id);

@@ -15,8 +15,8 @@ namespace byway {
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 struct Meeting {
-  std::uint64_t id = 0;                  // of the communicator; new for every meeting
-  std::vector<std::string> addresses;    // per rank of the communicator
+  std::uint64_t id = 0;                // of the communicator; new for every meeting
+  std::vector<std::string> addresses;  // per rank of the communicator
 };
 
 // Leaves this rank's record under `name`, reads all others, and compares settings. Names may be

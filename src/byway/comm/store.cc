@@ -2,7 +2,6 @@
 #include "byway/comm/store.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,19 +20,24 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "byway/base/error.h"
 
 namespace byway {
 namespace {
 
 [[noreturn]] void late(const std::string& key, Seconds timeout) {
-  throw Error(ErrorCode::Timeout,
-              fmt::format("no rank left \"{}\" in the store within {} s; see whether all ranks of the "
-                          "communicator started",
-                          key, timeout));
+  throw Error(
+      ErrorCode::Timeout,
+      fmt::format("no rank left \"{}\" in the store within {} s; see whether all ranks of the "
+                  "communicator started",
+                  key, timeout));
 }
 
-long toLong(const std::string& text) { return text.empty() ? 0 : std::strtol(text.c_str(), nullptr, 10); }
+long toLong(const std::string& text) {
+  return text.empty() ? 0 : std::strtol(text.c_str(), nullptr, 10);
+}
 
 }  // namespace
 
@@ -71,8 +75,8 @@ long HashStore::add(const std::string& key, long amount) {
 
 FileStore::FileStore(std::string folder) : folder_(std::move(folder)) {
   if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) {
-    throw Error(ErrorCode::Resource,
-                fmt::format("cannot make the store's folder {}: {}", folder_, std::strerror(errno)));
+    throw Error(ErrorCode::Resource, fmt::format("cannot make the store's folder {}: {}", folder_,
+                                                 std::strerror(errno)));
   }
 }
 
@@ -134,17 +138,19 @@ struct Launcher {
   const char* rank;
   const char* size;
 };
-constexpr std::array<Launcher, 5> kLaunchers{{{"byway run", "BYWAY_RANK", "BYWAY_SIZE"},
-                                              {"torchrun", "RANK", "WORLD_SIZE"},
-                                              {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                              {"MPICH", "PMI_RANK", "PMI_SIZE"},
-                                              {"Slurm", "SLURM_PROCID", "SLURM_NTASKS"}}};
+constexpr std::array<Launcher, 5> kLaunchers{
+    {{"byway run", "BYWAY_RANK", "BYWAY_SIZE"},
+     {"torchrun", "RANK", "WORLD_SIZE"},
+     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+     {"MPICH", "PMI_RANK", "PMI_SIZE"},
+     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS"}}};
 
 int number(const char* name, const char* text) {
   char* end = nullptr;
   const long value = std::strtol(text, &end, 10);
   if (end == text || *end != '\0' || value < 0 || value > 1000000) {
-    throw Error(ErrorCode::InvalidArgument, fmt::format("{}=\"{}\" is not a rank count", name, text));
+    throw Error(ErrorCode::InvalidArgument,
+                fmt::format("{}=\"{}\" is not a rank count", name, text));
   }
   return static_cast<int>(value);
 }
@@ -160,8 +166,8 @@ LaunchInfo launchInfo() {
     info.rank = number(launcher.rank, rank);
     info.size = number(launcher.size, size);
     if (info.rank >= info.size) {
-      throw Error(ErrorCode::InvalidArgument, fmt::format("{}={} but {}={}", launcher.rank, info.rank,
-                                                          launcher.size, info.size));
+      throw Error(ErrorCode::InvalidArgument, fmt::format("{}={} but {}={}", launcher.rank,
+                                                          info.rank, launcher.size, info.size));
     }
     const char* folder = std::getenv("BYWAY_STORE");
     if (folder == nullptr && info.size > 1) {

@@ -2,13 +2,13 @@
 // Ranks as threads: runs one function on every rank of a communicator over inproc.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "byway/comm/communicator.h"
 #include "byway/transport/inproc/inproc_wire.h"
@@ -21,13 +21,13 @@ struct ThreadRanks {
   static constexpr Seconds kTimeout = 30;  // a hang ends in an error that says who waits for whom
 
   // A failure or an escaping exception on any rank fails the test and names the rank.
-  void run(int n, CommunicatorOptions options,
-           const std::function<void(Communicator&)>& fn) {
+  void run(int n, CommunicatorOptions options, const std::function<void(Communicator&)>& fn) {
     options.timeout = std::min(options.timeout, kTimeout);
     std::vector<int> ranks;
     for (int r = 0; r < n; ++r) ranks.push_back(r);
     each(n, [&](int rank) {
-      auto comm = Communicator::create(Endpoint::inproc(fabric), store, "test", ranks, rank, options);
+      auto comm =
+          Communicator::create(Endpoint::inproc(fabric), store, "test", ranks, rank, options);
       fn(*comm);
     });
   }

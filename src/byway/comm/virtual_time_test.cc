@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Schedules take exactly the time that they were computed to take, and no more stage memory.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "byway/comm/virtual_world.h"
 #include "byway/planner/planner.h"
@@ -76,8 +76,8 @@ TEST_P(Computed, VirtualTimeIsTheSchedulesValue) {
 
 std::vector<Cell18> demoCells() {
   std::vector<Cell18> cells;
-  for (const Collective c : {Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter,
-                             Collective::AllToAll}) {
+  for (const Collective c : {Collective::AllReduce, Collective::AllGather,
+                             Collective::ReduceScatter, Collective::AllToAll}) {
     for (const int active : {2, 4}) {
       for (const bool fused : {false, true}) cells.push_back({c, active, fused});
     }
@@ -94,10 +94,9 @@ class HelperMemory : public testing::TestWithParam<Collective> {};
 TEST_P(HelperMemory, IsATenthOfTheMessageWithTwoActiveAndEightStages) {
   const Collective collective = GetParam();
   const Plan any = planned(collective, 2, false, "");
-  const auto eight =
-      std::find_if(any.considered.begin(), any.considered.end(), [](const auto& candidate) {
-        return !candidate.direct && candidate.name.ends_with("K=8");
-      });
+  const auto eight = std::find_if(
+      any.considered.begin(), any.considered.end(),
+      [](const auto& candidate) { return !candidate.direct && candidate.name.ends_with("K=8"); });
   ASSERT_NE(eight, any.considered.end());
   const Plan p = planned(collective, 2, false, eight->name);
   const std::uint64_t count = divisibleCount(p.chosen->schedule());
@@ -138,8 +137,13 @@ TEST(ChosenPlan, IsNeverSlowerThanDirectOnTheVirtualClock) {
           ++relayed;
           const auto time = [&](const auto& schedule) {
             VirtualWorld world(topology);
-            return world.run({schedule, std::vector<std::uint64_t>(blocks, bytes / 4), DType::Float32,
-                              ReduceOp::Sum, {1.0, 0.0}, {}, {}});
+            return world.run({schedule,
+                              std::vector<std::uint64_t>(blocks, bytes / 4),
+                              DType::Float32,
+                              ReduceOp::Sum,
+                              {1.0, 0.0},
+                              {},
+                              {}});
           };
           EXPECT_LE(time(p.chosen), time(p.direct))
               << toString(request.collective) << " A=" << active << (fused ? " fused " : " single ")

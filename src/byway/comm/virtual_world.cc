@@ -66,11 +66,13 @@ VirtualWorld::VirtualWorld(const Topology& topology, std::uint64_t stageQuota) {
     options.stageQuota = stageQuota;
     auto& mine = *rates[static_cast<std::size_t>(r)];
     for (int from = 0; from < n; ++from) {
-      const PeerId peer = engines_[static_cast<std::size_t>(r)]->connect(
-          addresses[static_cast<std::size_t>(from)]);
+      const PeerId peer =
+          engines_[static_cast<std::size_t>(r)]->connect(addresses[static_cast<std::size_t>(from)]);
       options.peers.push_back(peer);
-      if (mine.size() <= static_cast<std::size_t>(peer)) mine.resize(static_cast<std::size_t>(peer) + 1);
-      if (from != r) mine[static_cast<std::size_t>(peer)] = {topology.link(from, r), topology.alpha};
+      if (mine.size() <= static_cast<std::size_t>(peer))
+        mine.resize(static_cast<std::size_t>(peer) + 1);
+      if (from != r)
+        mine[static_cast<std::size_t>(peer)] = {topology.link(from, r), topology.alpha};
     }
     channels_.push_back(&engines_[static_cast<std::size_t>(r)]->open(std::move(options)));
   }
@@ -112,7 +114,8 @@ std::vector<Seconds> VirtualWorld::runAll(const std::vector<VirtualCall>& calls)
     Seconds next = kNever;
     for (const auto& engine : engines_) next = std::min(next, engine->nextTimer());
     if (next == kNever) {
-      throw Error(ErrorCode::Internal, "nothing moves any more: " + operations[0][0]->outstanding());
+      throw Error(ErrorCode::Internal,
+                  "nothing moves any more: " + operations[0][0]->outstanding());
     }
     clock_.advanceTo(next);
   }

@@ -26,14 +26,16 @@ std::exception_ptr Work::error() const {
 }
 
 void Work::whenDone(std::function<void()> callback) const {
-  if (operation_) engine_->whenDone(*operation_, std::move(callback));
-  else callback();
+  if (operation_)
+    engine_->whenDone(*operation_, std::move(callback));
+  else
+    callback();
 }
 
-std::int64_t Work::sequence() const {
-  return operation_ ? operation_->sequence() : -1;
-}
+std::int64_t Work::sequence() const { return operation_ ? operation_->sequence() : -1; }
 
-int Work::source(std::size_t index) const { return done() && operation_ ? operation_->sourceOf(index) : -1; }
+int Work::source(std::size_t index) const {
+  return done() && operation_ ? operation_->sourceOf(index) : -1;
+}
 
 }  // namespace byway

@@ -14,8 +14,8 @@ namespace byway {
 class Engine;
 class Operation;
 
-// Copies refer to the same call. A dropped Work still completes. Buffers of the call must stay until
-// it is done.
+// Copies refer to the same call. A dropped Work still completes. Buffers of the call must stay
+// until it is done.
 class Work {
  public:
   Work() = default;  // done already
@@ -31,7 +31,8 @@ class Work {
   std::exception_ptr error() const;
   // Calls it when done, on a thread of the library or of another waiter, or at once.
   void whenDone(std::function<void()> callback) const;
-  // The rank that a receive's data came from (receive `index` of a batch), once it is done; else -1.
+  // The rank that a receive's data came from (receive `index` of a batch), once it is done; else
+  // -1.
   int source(std::size_t index = 0) const;
   // The number of the call among the collectives of its communicator; -1 for sends and receives.
   std::int64_t sequence() const;

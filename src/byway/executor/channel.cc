@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/executor/channel.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "byway/executor/control.h"
 
@@ -50,9 +50,8 @@ std::shared_ptr<Operation> Channel::submit(OperationRequest request) {
   const std::uint64_t sequence = nextSequence_++;
   history_[sequence % kRemembered] = operation->stamp();
   operations_.push_back(operation);
-  transport_.forEachUnexpected(id(), sequence, [this](const MatchKey& key, const Stamp& stamp) {
-    dataArrived(key, stamp);
-  });
+  transport_.forEachUnexpected(
+      id(), sequence, [this](const MatchKey& key, const Stamp& stamp) { dataArrived(key, stamp); });
   checkDepartures();
   checkRefusal(sequence);
   advance();
@@ -83,18 +82,20 @@ void Channel::dataArrived(const MatchKey& key, const Stamp& stamp) {
   });
   if (refusedHere_.count(key.sequence) != 0) return;
   if (it == operations_.end() && nextSequence_ - key.sequence > kRemembered) return;
-  const Stamp& mine = it != operations_.end() ? (*it)->stamp() : history_[key.sequence % kRemembered];
+  const Stamp& mine =
+      it != operations_.end() ? (*it)->stamp() : history_[key.sequence % kRemembered];
   if (mine != stamp) mismatch(key.sequence, mine, key, stamp);
 }
 
 void Channel::mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key,
                        const Stamp& theirs) {
-  pending_ = Error(ErrorCode::Mismatch,
-                   fmt::format("ranks called different things as call {}: rank {} called {}; rank {} "
-                               "called {}. Different: {}",
-                               sequence, rank(), describe(mine), key.source, describe(theirs),
-                               difference(mine, theirs)),
-                   rank(), static_cast<std::int64_t>(sequence));
+  pending_ =
+      Error(ErrorCode::Mismatch,
+            fmt::format("ranks called different things as call {}: rank {} called {}; rank {} "
+                        "called {}. Different: {}",
+                        sequence, rank(), describe(mine), key.source, describe(theirs),
+                        difference(mine, theirs)),
+            rank(), static_cast<std::int64_t>(sequence));
 }
 
 void Channel::found(const Error& error) {
@@ -102,16 +103,15 @@ void Channel::found(const Error& error) {
 }
 
 void Channel::transferFailed(const Operation& operation, bool sends, int other, Outcome outcome) {
-  const std::string what =
-      fmt::format("{} on rank {}: ", nameOf(operation), rank());
+  const std::string what = fmt::format("{} on rank {}: ", nameOf(operation), rank());
   switch (outcome) {
     case Outcome::Ok:
       return;
     case Outcome::PeerLost:
-      return found(Error(ErrorCode::PeerLost,
-                         what + fmt::format("rank {} is gone (its process ended or cannot be reached)",
-                                            other),
-                         rank(), operation.sequence()));
+      return found(Error(
+          ErrorCode::PeerLost,
+          what + fmt::format("rank {} is gone (its process ended or cannot be reached)", other),
+          rank(), operation.sequence()));
     case Outcome::WrongSize:
       return found(Error(ErrorCode::Mismatch,
                          what + fmt::format("a message {} rank {} has another size than this rank "
@@ -119,15 +119,15 @@ void Channel::transferFailed(const Operation& operation, bool sends, int other, 
                                             sends ? "to" : "from", other),
                          rank(), operation.sequence()));
     case Outcome::Cancelled:
-      return found(Error(ErrorCode::PeerLost,
-                         what + fmt::format("rank {} gave up the transfer {} it", other,
-                                            sends ? "to" : "from"),
-                         rank(), operation.sequence()));
+      return found(Error(
+          ErrorCode::PeerLost,
+          what + fmt::format("rank {} gave up the transfer {} it", other, sends ? "to" : "from"),
+          rank(), operation.sequence()));
   }
 }
 
-// A mistake that all ranks make harms nothing; one that only some make leaves the others with a call
-// that cannot complete.
+// A mistake that all ranks make harms nothing; one that only some make leaves the others with a
+// call that cannot complete.
 void Channel::refuse(const Error& error) {
   if (broken_) return;
   const std::uint64_t sequence = nextSequence_++;
@@ -152,9 +152,9 @@ void Channel::refused(int from, std::uint64_t sequence, const std::string& why) 
 void Channel::checkRefusal(std::uint64_t sequence) {
   const auto it = refusedThere_.find(sequence);
   if (it == refusedThere_.end() || broken_ || pending_) return;
-  pending_ = Error(ErrorCode::Mismatch,
-                   fmt::format("call {} cannot complete: {}", sequence, it->second), rank(),
-                   static_cast<std::int64_t>(sequence));
+  pending_ =
+      Error(ErrorCode::Mismatch, fmt::format("call {} cannot complete: {}", sequence, it->second),
+            rank(), static_cast<std::int64_t>(sequence));
 }
 
 void Channel::reported(const Error& error) {
@@ -172,8 +172,13 @@ void Channel::goodbye(int from, std::uint64_t calls, std::uint64_t messages) {
 void Channel::sayGoodbye() {
   for (int r = 0; r < ranks(); ++r) {
     if (r == rank()) continue;
-    transport_.control(peer(r), encode({ControlKind::Goodbye, id(), rank(), ErrorCode::Aborted,
-                                        static_cast<std::int64_t>(calls()), messages_.sentTo(r), {}}));
+    transport_.control(peer(r), encode({ControlKind::Goodbye,
+                                        id(),
+                                        rank(),
+                                        ErrorCode::Aborted,
+                                        static_cast<std::int64_t>(calls()),
+                                        messages_.sentTo(r),
+                                        {}}));
   }
 }
 
@@ -187,11 +192,12 @@ void Channel::checkDepartures() {
                               ? allCame && operation->awaitsMessageOf(r)
                               : static_cast<std::uint64_t>(operation->sequence()) >= calls;
       if (!missed || operation->failed()) continue;
-      return found(Error(ErrorCode::PeerLost,
-                         fmt::format("{} cannot complete: rank {} destroyed its communicator after {} "
-                                     "calls",
-                                     nameOf(*operation), r, calls),
-                         rank(), operation->sequence()));
+      return found(
+          Error(ErrorCode::PeerLost,
+                fmt::format("{} cannot complete: rank {} destroyed its communicator after {} "
+                            "calls",
+                            nameOf(*operation), r, calls),
+                rank(), operation->sequence()));
     }
   }
 }
@@ -206,8 +212,8 @@ void Channel::breakWith(const Error& error, bool tell) {
     if (!numbered || operation->sequence() >= error.sequence()) operation->fail(error);
   }
   if (tell) {
-    const ControlMessage message{ControlKind::Broken, id(),     rank(), error.code(),
-                                 error.sequence(),    0,        error.what()};
+    const ControlMessage message{ControlKind::Broken, id(), rank(),      error.code(),
+                                 error.sequence(),    0,    error.what()};
     const auto bytes = encode(message);
     for (int r = 0; r < ranks(); ++r) {
       if (r != rank()) transport_.control(peer(r), bytes);
@@ -257,9 +263,9 @@ void Channel::startWhatMay() {
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     Operation& operation = *operations_[i];
     if (operation.started() || operation.failed()) continue;
-    const bool follows = std::any_of(
-        operations_.begin(), operations_.begin() + static_cast<std::ptrdiff_t>(i),
-        [&](const auto& earlier) { return operation.mustFollow(*earlier); });
+    const bool follows =
+        std::any_of(operations_.begin(), operations_.begin() + static_cast<std::ptrdiff_t>(i),
+                    [&](const auto& earlier) { return operation.mustFollow(*earlier); });
     if (follows || (stageIsWaitedFor && operation.needsStage()) || !operation.tryStart()) {
       stageIsWaitedFor = stageIsWaitedFor || operation.needsStage();
     }
@@ -280,14 +286,17 @@ bool Channel::advance() {
 
 bool Channel::retire() {
   const bool late = broken_ && transport_.clock().now() >= brokenAt_ + kDrainSeconds;
-  const auto over = std::stable_partition(
-      operations_.begin(), operations_.end(),
-      [&](const auto& operation) { return !operation->finished() && !(operation->failed() && late); });
+  const auto over =
+      std::stable_partition(operations_.begin(), operations_.end(), [&](const auto& operation) {
+        return !operation->finished() && !(operation->failed() && late);
+      });
   const bool any = over != operations_.end();
   for (auto it = over; it != operations_.end(); ++it) {
     Operation& operation = **it;
-    if (operation.finished()) operation.release();
-    else lingering_.push_back(*it);
+    if (operation.finished())
+      operation.release();
+    else
+      lingering_.push_back(*it);
     operation.complete();
     for (auto& callback : operation.takeCallbacks()) callbacks_.push_back(std::move(callback));
   }
@@ -300,6 +309,8 @@ bool Channel::retire() {
   return any;
 }
 
-std::vector<std::function<void()>> Channel::takeCallbacks() { return std::exchange(callbacks_, {}); }
+std::vector<std::function<void()>> Channel::takeCallbacks() {
+  return std::exchange(callbacks_, {});
+}
 
 }  // namespace byway

@@ -20,9 +20,9 @@
 namespace byway {
 
 struct ChannelOptions {
-  std::uint64_t id = 0;          // the same on all ranks, different for every communicator
+  std::uint64_t id = 0;  // the same on all ranks, different for every communicator
   int rank = 0;
-  std::vector<PeerId> peers;     // per rank; the entry at `rank` is not used
+  std::vector<PeerId> peers;  // per rank; the entry at `rank` is not used
   std::uint64_t stageQuota = std::uint64_t{64} << 20;
 };
 
@@ -35,7 +35,7 @@ class Channel {
   std::shared_ptr<Operation> submit(OperationRequest request);
   // Sends and receives that begin together, in any order on the two sides.
   std::shared_ptr<Operation> submit(PointToPointRequest request);
-  bool advance();               // of all operations; true if anything was done
+  bool advance();                // of all operations; true if anything was done
   Seconds nextDeadline() const;  // kNever: none
   void checkDeadlines(Seconds now);
   // Marks it broken, tells the other ranks if `tell`, and fails everything under way.
@@ -73,7 +73,8 @@ class Channel {
   static constexpr std::size_t kRemembered = 64;
 
   void checkUsable() const;
-  void mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key, const Stamp& theirs);
+  void mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key,
+                const Stamp& theirs);
   void cancelWhenMay();
   void checkDepartures();
   void checkRefusal(std::uint64_t sequence);
@@ -89,7 +90,7 @@ class Channel {
   std::array<Stamp, kRemembered> history_{};           // by sequence modulo kRemembered
   std::optional<Error> broken_;
   bool pendingIsReport_ = false;
-  std::optional<Error> pending_;  // found inside the transport, to be acted on outside of it
+  std::optional<Error> pending_;         // found inside the transport, to be acted on outside of it
   std::set<std::uint64_t> refusedHere_;  // calls that this rank refused
   std::map<std::uint64_t, std::string> refusedThere_;  // by another rank, not called here yet
   struct Departure {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/executor/collective_operation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "byway/executor/channel.h"
 #include "byway/schedule/loads.h"
@@ -36,9 +36,9 @@ struct CollectiveOperation::Round {
   std::uint64_t stageOffset = 0;
   std::vector<std::uint32_t> waits;
   std::vector<OpState> state;
-  std::deque<std::uint32_t> ready;   // transfers and steps that may be issued
-  std::deque<std::uint32_t> steps;   // local work, in order of readiness
-  std::size_t stepPiece = 0;         // where the first of them stands
+  std::deque<std::uint32_t> ready;  // transfers and steps that may be issued
+  std::deque<std::uint32_t> steps;  // local work, in order of readiness
+  std::size_t stepPiece = 0;        // where the first of them stands
   std::uint64_t stepElement = 0;
   std::size_t remaining = 0;
 };
@@ -61,12 +61,14 @@ void CollectiveOperation::planRounds() {
   const std::uint64_t quota = channel_.stage().quota();
   std::size_t members = 1;
   for (const Group& g : s.shape.groups) members = std::max(members, g.ranks.size());
-  const auto elements = std::accumulate(request_.blockCounts.begin(), request_.blockCounts.end(),
-                                        std::uint64_t{0});
-  const std::uint32_t slots = s.slots.empty() ? 0 : *std::max_element(s.slots.begin(), s.slots.end());
+  const auto elements =
+      std::accumulate(request_.blockCounts.begin(), request_.blockCounts.end(), std::uint64_t{0});
+  const std::uint32_t slots =
+      s.slots.empty() ? 0 : *std::max_element(s.slots.begin(), s.slots.end());
   // A slot may hold one unit of 64 bytes of elements more than its share, and is padded.
-  const auto slack = static_cast<double>(slots) * 64.0 *
-                     (1.0 + static_cast<double>(accumulatorBytes_) / static_cast<double>(elementBytes_));
+  const auto slack =
+      static_cast<double>(slots) * 64.0 *
+      (1.0 + static_cast<double>(accumulatorBytes_) / static_cast<double>(elementBytes_));
   const auto atMost = static_cast<double>(elements) * static_cast<double>(members) *
                       static_cast<double>(accumulatorBytes_);
   if (slots == 0 || atMost + slack <= static_cast<double>(quota)) return;
@@ -74,11 +76,13 @@ void CollectiveOperation::planRounds() {
   for (const auto count : request_.blockCounts) {
     blockBytes.push_back(static_cast<double>(count) * static_cast<double>(elementBytes_));
   }
-  const double need = stageNeed(s, blockBytes,
-                                static_cast<double>(accumulatorBytes_) /
-                                    static_cast<double>(elementBytes_)).any;
+  const double need =
+      stageNeed(s, blockBytes,
+                static_cast<double>(accumulatorBytes_) / static_cast<double>(elementBytes_))
+          .any;
   if (need + slack <= static_cast<double>(quota)) return;
-  const double half = static_cast<double>(quota / kRoundsInFlight / kAlignBytes * kAlignBytes) - slack;
+  const double half =
+      static_cast<double>(quota / kRoundsInFlight / kAlignBytes * kAlignBytes) - slack;
   if (half <= 0) {
     throw Error(ErrorCode::Resource,
                 fmt::format("a stage quota of {} bytes is too small for this plan; raise it to {}",
@@ -205,7 +209,7 @@ void CollectiveOperation::issue(Round& round, std::uint32_t index) {
 }
 
 Buffer CollectiveOperation::place(const Round& round, const Ref& ref, const Piece& piece,
-                        std::uint64_t element, std::uint64_t elements) const {
+                                  std::uint64_t element, std::uint64_t elements) const {
   const Binding& b = round.binding;
   const Binding::Range range = b.range(ref, piece);
   const std::uint64_t offset = range.offset + element * b.widthBytes(ref.width);
@@ -246,15 +250,16 @@ std::vector<Buffer> CollectiveOperation::buffersOf(const Round& round, const Ref
   return buffers;
 }
 
-void CollectiveOperation::transfer(Round& round, std::uint32_t index, const Ref& ref, int peer, bool sends) {
+void CollectiveOperation::transfer(Round& round, std::uint32_t index, const Ref& ref, int peer,
+                                   bool sends) {
   const auto buffers = buffersOf(round, ref);
   if (buffers.empty()) {
     finishOp(round, index);
     return;
   }
   const Schedule& s = request_.schedule->schedule();
-  const std::uint32_t transferId =
-      round.number * static_cast<std::uint32_t>(s.transfers.size()) + round.binding.local->ops[index].index;
+  const std::uint32_t transferId = round.number * static_cast<std::uint32_t>(s.transfers.size()) +
+                                   round.binding.local->ops[index].index;
   const MatchKey key{channel_.id(), static_cast<std::uint64_t>(sequence()), transferId,
                      static_cast<std::uint32_t>(sends ? channel_.rank() : peer)};
   const Completion done{&CollectiveOperation::transferDone, &round, index};
@@ -339,8 +344,8 @@ bool CollectiveOperation::localSlice(Round& round, const Step& step) {
     const Buffer to = place(round, step.to, piece, round.stepElement, count);
     count = std::min(count, to.bytes / b.widthBytes(step.to.width));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      from[i] = place(round, inputs[i], s.piecesOf(inputs[i])[round.stepPiece], round.stepElement,
-                      count);
+      from[i] =
+          place(round, inputs[i], s.piecesOf(inputs[i])[round.stepPiece], round.stepElement, count);
       count = std::min(count, from[i].bytes / b.widthBytes(inputs[i].width));
       operands[i] = {from[i].address, inputs[i].width};
     }
@@ -353,7 +358,8 @@ bool CollectiveOperation::localSlice(Round& round, const Step& step) {
         std::memmove(to.address, from[0].address, count * b.widthBytes(step.to.width));
       }
     } else {
-      const ReduceSpec spec{request_.dtype, request_.op, step.to.width, step.divisor, request_.factor};
+      const ReduceSpec spec{request_.dtype, request_.op, step.to.width, step.divisor,
+                            request_.factor};
       reduce(spec, to.address, operands, count);
     }
     round.stepElement += count;

@@ -15,7 +15,8 @@
 
 namespace byway {
 
-// What a call brings. Buffers must stay until the operation is done; `keepAlive` is held until then.
+// What a call brings. Buffers must stay until the operation is done; `keepAlive` is held until
+// then.
 struct OperationRequest {
   std::shared_ptr<const VerifiedSchedule> schedule;
   std::vector<std::uint64_t> blockCounts;  // elements, per block of the schedule's shape

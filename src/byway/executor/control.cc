@@ -26,9 +26,12 @@ constexpr std::uint8_t kLastCode = static_cast<std::uint8_t>(ErrorCode::Internal
 std::vector<std::byte> encode(const ControlMessage& message) {
   const std::size_t most = Transport::kControlBytes - sizeof(Fixed);
   const std::size_t text = std::min(message.text.size(), most);
-  const Fixed fixed{static_cast<std::uint8_t>(message.kind), static_cast<std::uint8_t>(message.code),
-                    static_cast<std::uint16_t>(text),        message.source,
-                    message.communicator,                    message.sequence,
+  const Fixed fixed{static_cast<std::uint8_t>(message.kind),
+                    static_cast<std::uint8_t>(message.code),
+                    static_cast<std::uint16_t>(text),
+                    message.source,
+                    message.communicator,
+                    message.sequence,
                     message.messages};
   std::vector<std::byte> bytes(sizeof(Fixed) + text);
   std::memcpy(bytes.data(), &fixed, sizeof(Fixed));
@@ -46,8 +49,13 @@ std::optional<ControlMessage> decode(std::span<const std::byte> bytes) {
   if (!known || fixed.code > kLastCode || bytes.size() != sizeof(Fixed) + fixed.textBytes) {
     return std::nullopt;
   }
-  ControlMessage message{static_cast<ControlKind>(fixed.kind), fixed.communicator, fixed.source,
-                         static_cast<ErrorCode>(fixed.code), fixed.sequence, fixed.messages, {}};
+  ControlMessage message{static_cast<ControlKind>(fixed.kind),
+                         fixed.communicator,
+                         fixed.source,
+                         static_cast<ErrorCode>(fixed.code),
+                         fixed.sequence,
+                         fixed.messages,
+                         {}};
   message.text.resize(fixed.textBytes);
   if (fixed.textBytes > 0) {
     std::memcpy(message.text.data(), bytes.data() + sizeof(Fixed), fixed.textBytes);

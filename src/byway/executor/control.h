@@ -24,8 +24,8 @@ struct ControlMessage {
   std::uint64_t communicator = 0;
   std::int32_t source = 0;  // rank in the communicator
   ErrorCode code = ErrorCode::Internal;
-  std::int64_t sequence = -1;   // Goodbye: how many collectives the sender called
-  std::uint64_t messages = 0;   // Goodbye: point-to-point messages it sent to the receiver
+  std::int64_t sequence = -1;  // Goodbye: how many collectives the sender called
+  std::uint64_t messages = 0;  // Goodbye: point-to-point messages it sent to the receiver
   std::string text;
 };
 

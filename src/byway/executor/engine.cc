@@ -107,8 +107,9 @@ void Engine::close(Channel& channel, Seconds bound) {
   waitFor([&] { return channel.operationsUnderWay() == 0; }, clock().now() + bound);
   Guard guard(*this);
   if (channel.operationsUnderWay() > 0) {
-    channel.breakWith(Error(ErrorCode::Aborted, "the communicator was destroyed with this call under "
-                                                "way"),
+    channel.breakWith(Error(ErrorCode::Aborted,
+                            "the communicator was destroyed with this call under "
+                            "way"),
                       true);
   } else if (!channel.broken()) {
     channel.sayGoodbye();
@@ -154,8 +155,10 @@ void Engine::refuse(Channel& channel, const Error& error) {
 
 // New work may bring the next timer forward or be over already, so whoever sleeps must look again.
 void Engine::alarmDriver() {
-  if (sleeping_) transport_->wake();
-  else if (!driving_) changed_.notify_all();
+  if (sleeping_)
+    transport_->wake();
+  else if (!driving_)
+    changed_.notify_all();
 }
 
 bool Engine::wait(const Operation& operation, Seconds timeout) {
@@ -341,15 +344,16 @@ void Engine::controlArrived(std::span<const std::byte> payload) {
 void Engine::act(Channel& channel, const ControlMessage& message) {
   switch (message.kind) {
     case ControlKind::Broken:
-      channel.reported(Error(message.code,
-                             "rank " + std::to_string(message.source) + " reported: " + message.text,
-                             channel.rank(), message.sequence));
+      channel.reported(Error(
+          message.code, "rank " + std::to_string(message.source) + " reported: " + message.text,
+          channel.rank(), message.sequence));
       break;
     case ControlKind::Refused:
       channel.refused(message.source, static_cast<std::uint64_t>(message.sequence), message.text);
       break;
     case ControlKind::Goodbye:
-      channel.goodbye(message.source, static_cast<std::uint64_t>(message.sequence), message.messages);
+      channel.goodbye(message.source, static_cast<std::uint64_t>(message.sequence),
+                      message.messages);
       break;
   }
 }

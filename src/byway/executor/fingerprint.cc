@@ -70,8 +70,10 @@ std::string difference(const Stamp& mine, const Stamp& theirs) {
     add(fmt::format("operations {} and {}", opName(a), opName(b)));
   }
   if (a.root != b.root) add(fmt::format("roots {} and {}", a.root, b.root));
-  if (mine[1] != theirs[1]) add(fmt::format("counts {} and {}", mine[1], theirs[1]));
-  else if (mine[2] != theirs[2]) add("counts of single blocks");
+  if (mine[1] != theirs[1])
+    add(fmt::format("counts {} and {}", mine[1], theirs[1]));
+  else if (mine[2] != theirs[2])
+    add("counts of single blocks");
   if (mine[4] != theirs[4]) add("factors of premul_sum");
   if (out.empty() && mine[3] != theirs[3]) {
     add(fmt::format("plans {:016x} and {:016x}: groups, settings or topologies differ", mine[3],

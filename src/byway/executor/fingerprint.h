@@ -16,10 +16,10 @@ struct Fingerprint {
   ReduceOp op = ReduceOp::Sum;
   DType dtype = DType::UInt8;
   bool barrier = false;
-  std::int32_t root = -1;       // rank in the communicator; -1: none, or several groups
-  std::uint64_t count = 0;      // elements of all blocks together
+  std::int32_t root = -1;        // rank in the communicator; -1: none, or several groups
+  std::uint64_t count = 0;       // elements of all blocks together
   std::uint64_t countsHash = 0;  // of every block's count
-  std::uint64_t planHash = 0;   // of the schedule
+  std::uint64_t planHash = 0;    // of the schedule
   std::uint64_t factorHash = 0;  // premul_sum's factor
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One call as a state machine: nothing in it waits. Collectives and point-to-point calls are its two
-// kinds.
+// One call as a state machine: nothing in it waits. Collectives and point-to-point calls are its
+// two kinds.
 #pragma once
 
 #include <atomic>

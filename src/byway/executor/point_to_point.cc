@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/executor/point_to_point.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "byway/executor/channel.h"
 
@@ -40,7 +40,8 @@ PointToPointOperation::PointToPointOperation(Channel& channel, PointToPointReque
                                              Seconds deadline)
     : Operation(channel, kUnnumbered, {}, deadline, std::move(request.keepAlive)),
       remaining_(request.transfers.size()) {
-  for (PointToPoint& transfer : request.transfers) parts_.push_back({std::move(transfer), -1, false});
+  for (PointToPoint& transfer : request.transfers)
+    parts_.push_back({std::move(transfer), -1, false});
 }
 
 // Receives first, so that a message to oneself finds its place.
@@ -75,12 +76,12 @@ void PointToPointOperation::receive(std::uint32_t index, const MatchKey& key, co
   Part& part = parts_[index];
   const Stamp mine = stampOf(part.transfer);
   if (mine != stamp) {
-    channel_.found(Error(ErrorCode::Mismatch,
-                         fmt::format("rank {} sends {} with tag {} to rank {}, which receives {}; make "
-                                     "both sides pass the same count and dtype",
-                                     key.source, nameOf(stamp), part.transfer.tag, channel_.rank(),
-                                     nameOf(mine)),
-                         channel_.rank()));
+    channel_.found(Error(
+        ErrorCode::Mismatch,
+        fmt::format("rank {} sends {} with tag {} to rank {}, which receives {}; make "
+                    "both sides pass the same count and dtype",
+                    key.source, nameOf(stamp), part.transfer.tag, channel_.rank(), nameOf(mine)),
+        channel_.rank()));
     return;
   }
   part.source = static_cast<int>(key.source);
@@ -116,9 +117,8 @@ std::string PointToPointOperation::outstanding() const {
     if (part.over) continue;
     const PointToPoint& t = part.transfer;
     what.insert(t.sends ? fmt::format("rank {} has not received tag {}", t.peer, t.tag)
-                : t.peer == kAnySource
-                    ? fmt::format("no rank has sent tag {}", t.tag)
-                    : fmt::format("rank {} has not sent tag {}", t.peer, t.tag));
+                : t.peer == kAnySource ? fmt::format("no rank has sent tag {}", t.tag)
+                                       : fmt::format("rank {} has not sent tag {}", t.peer, t.tag));
   }
   return fmt::format("{}", fmt::join(what, "; "));
 }
@@ -146,7 +146,8 @@ namespace {
 template <typename Map>
 std::uint64_t countOf(const Map& counts, int rank) {
   std::uint64_t sum = 0;
-  for (auto at = counts.lower_bound({rank, 0}); at != counts.end() && at->first.first == rank; ++at) {
+  for (auto at = counts.lower_bound({rank, 0}); at != counts.end() && at->first.first == rank;
+       ++at) {
     sum += at->second;
   }
   return sum;

@@ -22,7 +22,7 @@ struct PointToPoint {
   int peer = 0;           // rank in the communicator; kAnySource for a receive from anybody
   std::uint32_t tag = 0;  // below 2^31
   DType dtype = DType::UInt8;
-  Segments buffer;        // its bytes are the message
+  Segments buffer;  // its bytes are the message
 };
 
 struct PointToPointRequest {

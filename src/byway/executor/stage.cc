@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/executor/stage.h"
 
-
 #include <algorithm>
 #include <cstdlib>
 #include <string>

@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "byway/kernels/simd_combine.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
+
 #include "byway/kernels/simd_loop-inl.h"
 
 HWY_BEFORE_NAMESPACE();

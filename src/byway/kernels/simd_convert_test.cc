@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The vector conversions against the scalar ones that convert_test.cc checks, on every target:
 // all 2^16 patterns, and for narrowing the float32 neighbours of every value and every tie.
-#include <hwy/highway.h>
-#include <hwy/targets.h>
-
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <hwy/highway.h>
+#include <hwy/targets.h>
 
 #include "byway/kernels/convert.h"
 #include "byway/kernels/tile_kernels.h"

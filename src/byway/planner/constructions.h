@@ -16,7 +16,7 @@
   X(s5Candidates, "S5", "all-to-all, one group of any size")                                       \
   X(s6Candidates, "S6", "all-to-all, two groups of four on eight ranks")                           \
   X(s7Candidates, "S7", "broadcast, reduce: one group, or two that cover all ranks")               \
-  X(packingCandidates, "packing", "whatever is not regular, on up to eight ranks")
+  X(packingCandidates, "packing", "whatever has no formula, on up to eight ranks")
 // clang-format on
 
 namespace byway {

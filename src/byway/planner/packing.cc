@@ -30,10 +30,10 @@ namespace byway {
 namespace {
 
 constexpr double kUnits = 1ULL << 40;
-constexpr double kTiny = 1e-3;    // parts of a block that are not worth their messages,
-constexpr double kHarm = 1.003;   // unless the others would take this much longer
-constexpr int kDeepest = 8;       // routes of more stages need more than kPackingStages has
-constexpr int kRing = 3;          // slots: more let direct pieces run ahead of what must be passed on
+constexpr double kTiny = 1e-3;   // parts of a block that are not worth their messages,
+constexpr double kHarm = 1.003;  // unless the others would take this much longer
+constexpr int kDeepest = 8;      // routes of more stages need more than kPackingStages has
+constexpr int kRing = 3;  // slots: more let direct pieces run ahead of what must be passed on
 
 // What all candidates of a cell share.
 struct Packed {
@@ -52,10 +52,12 @@ Packing pruned(const Packed& packed, const Packing& packing) {
     if (result.amounts[r] < kTiny * packed.problem.jobs[job].size) result.amounts[r] = 0;
     kept[job] += result.amounts[r];
   }
+  for (std::size_t j = 0; j < kept.size(); ++j) {
+    if (kept[j] <= 0 && packed.problem.jobs[j].size > 0) return packing;  // all of it is tiny
+  }
   for (std::size_t r = 0; r < routes.size(); ++r) {
-    if (result.amounts[r] > 0) {
-      result.amounts[r] *= packed.problem.jobs[routes[r].job].size / kept[routes[r].job];
-    }
+    if (result.amounts[r] <= 0) continue;
+    result.amounts[r] *= packed.problem.jobs[routes[r].job].size / kept[routes[r].job];
   }
   result.time = packedTime(packed.problem, routes, result);
   return result.time <= kHarm * packing.time ? result : packing;
@@ -149,21 +151,20 @@ Candidate candidateOf(const std::shared_ptr<const Packed>& packed, const Packing
   return candidate;
 }
 
-bool nothingMoves(const Cell& cell) {
-  if (cell.live().empty()) return true;
-  return !cell.blockBytes.empty() &&
-         std::all_of(cell.blockBytes.begin(), cell.blockBytes.end(),
-                     [](double bytes) { return bytes <= 0; });
+bool somethingMoves(const PackingProblem& problem) {
+  return std::any_of(problem.jobs.begin(), problem.jobs.end(),
+                     [](const PackingJob& job) { return job.size > 0; });
 }
 
 }  // namespace
 
 std::vector<Candidate> packedCandidates(const Cell& cell, bool membersOnly) {
-  if (cell.topology == nullptr || nothingMoves(cell)) return {};
+  if (cell.topology == nullptr || cell.live().empty()) return {};
   const auto packed = std::make_shared<Packed>();
   packed->cell = cell;
   packed->cell.topology = nullptr;  // need not outlive this call
   packed->problem = packingProblem(cell, membersOnly);
+  if (!somethingMoves(packed->problem)) return {};
   PackingOptions options;
   std::vector<int> stages(kPackingStages.begin(), kPackingStages.end());
   if (packed->problem.hops > kDeepest) {
@@ -181,10 +182,12 @@ std::vector<Candidate> packedCandidates(const Cell& cell, bool membersOnly) {
   return candidates;
 }
 
-// With a bus that all transfers share, a hop more is a load more.
+// With a bus that all transfers share, a hop more is a load more. Regular cells have formulas, but
+// for several groups that leave ranks idle.
 std::vector<Candidate> packingCandidates(const Cell& cell) {
   if (cell.topology == nullptr || cell.topology->bus > 0) return {};
-  if (cell.ranks > kPackingRanks || cell.regular()) return {};
+  const bool formula = cell.regular() && (cell.single() || cell.coversAllRanks());
+  if (cell.ranks > kPackingRanks || formula) return {};
   return packedCandidates(cell, false);
 }
 

@@ -7,7 +7,6 @@
 
 #include <ClpSimplex.hpp>
 
-#include "byway/base/error.h"
 
 namespace byway {
 

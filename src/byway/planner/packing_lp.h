@@ -48,9 +48,9 @@ class PackingLp {
 
   const PackingProblem& problem_;
   int stages_;
-  std::vector<Scarce> scarce_;                       // rows 0, 1, ...
+  std::vector<Scarce> scarce_;                        // rows 0, 1, ...
   std::vector<std::vector<std::size_t>> rowsOfLink_;  // into scarce_
-  std::vector<int> rowOfJob_;                        // -1: of no size
+  std::vector<int> rowOfJob_;                         // -1: of no size
   std::unique_ptr<Model> model_;
 };
 

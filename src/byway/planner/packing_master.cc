@@ -2,9 +2,8 @@
 #include "byway/planner/packing_master.h"
 
 #include <algorithm>
-#include <limits>
+#include <iterator>
 
-#include "byway/base/error.h"
 #include "byway/planner/packing_lp.h"
 
 namespace byway {
@@ -21,7 +20,10 @@ constexpr double kCheaper = 1e-7;
 class Generation {
  public:
   Generation(const PackingProblem& problem, const PackingOptions& options)
-      : problem_(problem), options_(options), lp_(problem, options.stages) {}
+      : problem_(problem),
+        options_(options),
+        lp_(problem, options.stages),
+        exact_(RouteSearch::exact(problem)) {}
 
   PackedRoutes run() && {
     result_.packing.stages = options_.stages;
@@ -33,7 +35,7 @@ class Generation {
       if (!lp_.solve()) break;
       result_.packing.time = lp_.time();
       if (lp_.time() - result_.bound <= options_.gap * lp_.time()) break;
-      if (!improve()) break;
+      if (isStuck() || !improve()) break;
     }
     result_.packing.amounts = lp_.amounts();
     result_.routes = std::move(routes_);
@@ -41,6 +43,14 @@ class Generation {
   }
 
  private:
+  bool isStuck() {
+    if (lp_.time() < (1 - options_.gap) * gainTime_) {
+      gainTime_ = lp_.time();
+      gainRound_ = result_.rounds;
+    }
+    return result_.rounds - gainRound_ > options_.patience;
+  }
+
   std::vector<double> start() const {
     std::vector<double> prices(lp_.prices().size(), 1.0);
     lp_.normalise(prices);
@@ -79,9 +89,10 @@ class Generation {
       }
       if (problem_.jobs[j].size > 0) bound += problem_.jobs[j].size * cheapest;
     }
-    if (bound > result_.bound) {
-      result_.bound = bound;
+    if (bound > bestBound_) {
+      bestBound_ = bound;
       best_ = prices;
+      if (exact_) result_.bound = bound;
     }
     lp_.add(added);
     const bool any = !added.empty();
@@ -99,7 +110,11 @@ class Generation {
   const PackingOptions& options_;
   PackingLp lp_;
   std::vector<PackingRoute> routes_;
-  std::vector<double> best_;  // the prices that gave the bound
+  std::vector<double> best_;  // the prices that gave the best bound
+  double bestBound_ = 0;
+  const bool exact_;
+  double gainTime_ = kNoWay;
+  int gainRound_ = 0;
   PackedRoutes result_;
 };
 
@@ -109,8 +124,7 @@ PackedRoutes packRoutes(const PackingProblem& problem, const PackingOptions& opt
   return Generation(problem, options).run();
 }
 
-Packing repack(const PackingProblem& problem, const std::vector<PackingRoute>& routes,
-               int stages) {
+Packing repack(const PackingProblem& problem, const std::vector<PackingRoute>& routes, int stages) {
   PackingLp lp(problem, stages);
   lp.add(routes);
   if (!lp.solve()) return {};

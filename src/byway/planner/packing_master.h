@@ -9,9 +9,10 @@
 namespace byway {
 
 struct PackingOptions {
-  double gap = 0.002;   // of the optimum, at which the search for routes ends
-  int rounds = 200;     // of it, at most
-  int stages = 32;      // K for which routes are looked for
+  double gap = 0.002;  // of the optimum, at which the search for routes ends
+  int rounds = 200;    // of it, at most
+  int patience = 20;   // rounds without a gain of `gap`, at most
+  int stages = 32;     // K for which routes are looked for
 };
 
 // A schedule of K stages: amounts[i] of route i.
@@ -24,8 +25,8 @@ struct Packing {
 // Routes that were worth looking at, and their best mix for any number of stages.
 struct PackedRoutes {
   std::vector<PackingRoute> routes;
-  Packing packing;       // for PackingOptions::stages
-  double bound = 0;      // no mix of any routes takes less time with so many stages
+  Packing packing;   // for PackingOptions::stages
+  double bound = 0;  // no mix of any routes takes less time with so many stages; 0: not known
   int rounds = 0;
 };
 

@@ -22,8 +22,8 @@ void setRates(PackingProblem& problem, const Topology& topology) {
     problem.egress.push_back(topology.egress[from] / fastest);
     problem.ingress.push_back(topology.ingress[from] / fastest);
     for (int v = 0; v < problem.ranks; ++v) {
-      const bool open = u != v && topology.egress[from] > 0 &&
-                        topology.ingress[static_cast<std::size_t>(v)] > 0;
+      const bool open =
+          u != v && topology.egress[from] > 0 && topology.ingress[static_cast<std::size_t>(v)] > 0;
       if (open) problem.rates[problem.link(u, v)] = topology.link(u, v) / fastest;
     }
   }
@@ -89,11 +89,10 @@ void require(PackingProblem& problem, int group, const std::vector<int>& distanc
              int to) {
   const int hops = distance[static_cast<std::size_t>(to)];
   if (hops < 0) {
-    throw Error(
-        ErrorCode::InvalidArgument,
-        fmt::format("plan: no {}links lead from rank {} to rank {} of group [{}]",
-                    problem.membersOnly ? "members' " : "", from, to,
-                    fmt::join(problem.groups[static_cast<std::size_t>(group)], ", ")));
+    throw Error(ErrorCode::InvalidArgument,
+                fmt::format("plan: no {}links lead from rank {} to rank {} of group [{}]",
+                            problem.membersOnly ? "members' " : "", from, to,
+                            fmt::join(problem.groups[static_cast<std::size_t>(group)], ", ")));
   }
   problem.hops = std::max(problem.hops, hops);
 }

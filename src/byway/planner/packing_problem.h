@@ -24,7 +24,7 @@ struct PackingJob {
   };
   Kind kind = Kind::Path;
   int block = 0;
-  int group = 0;  // index into PackingProblem::groups
+  int group = 0;                 // index into PackingProblem::groups
   int source = -1, target = -1;  // ranks
   double size = 0;           // the largest block has size 1; 0: needs a route but no share of links
   double partialWeight = 1;  // of a sum on its way to `target`

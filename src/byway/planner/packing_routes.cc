@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-
 namespace byway {
 namespace {
 
@@ -133,6 +132,12 @@ std::vector<PackingRoute> plainRoutes(const PackingProblem& problem) {
   return routes;
 }
 
+bool RouteSearch::exact(const PackingProblem& problem) {
+  return std::all_of(problem.jobs.begin(), problem.jobs.end(), [&](const PackingJob& job) {
+    return job.target >= 0 || membersOf(problem, job).size() <= TreeTable::kExactMembers;
+  });
+}
+
 RouteSearch::RouteSearch(const PackingProblem& problem, std::vector<double> linkPrices, int stages)
     : problem_(problem), stages_(stages) {
   const int n = problem.ranks;
@@ -169,33 +174,34 @@ double RouteSearch::costOut(const PackingJob& job, const Group& group, int from,
 
 std::vector<Hop> RouteSearch::hopsOut(const PackingJob& job, const Group& group, int from,
                                       int hops) const {
-  return job.target < 0 ? group.trees[0].tree(hops, from) : group.paths.path(hops, from, job.target);
+  return job.target < 0 ? group.trees[0].tree(hops, from)
+                        : group.paths.path(hops, from, job.target);
 }
 
 RouteSearch::Way RouteSearch::wayOut(const PackingJob& job, const Group& group, int from) const {
   Way best;
   for (int out = 1; out <= problem_.hops; ++out) {
-    const double factor = pipelineFactor(stages_, out);
-    const double cost = factor == kNoWay ? kNoWay : factor * costOut(job, group, from, out);
+    const double cost = pipelineFactor(stages_, out) * costOut(job, group, from, out);
     if (cost < best.cost) best = {cost, 0, out};
   }
   return best;
 }
 
 // A pair's contribution is not summed before it is there, so only `target` can be its `at`.
-RouteSearch::Way RouteSearch::wayThrough(const PackingJob& job, const Group& group,
-                                         int at) const {
+RouteSearch::Way RouteSearch::wayThrough(const PackingJob& job, const Group& group, int at) const {
   Way best;
   const bool ends = at == job.target;
   if (job.target >= 0 && !ends && membersOf(problem_, job).size() == 2) return best;
+  std::vector<double> onward{ends ? 0.0 : kNoWay};  // by hops
+  for (int out = 1; !ends && out <= problem_.hops; ++out) {
+    onward.push_back(costOut(job, group, at, out));
+  }
   for (int in = 1; in <= problem_.hops; ++in) {
-    const double costs = costIn(job, group, at, in);
-    if (costs == kNoWay) continue;
-    for (int out = ends ? 0 : 1; out <= (ends ? 0 : problem_.hops); ++out) {
-      const double factor = pipelineFactor(stages_, in + out);
-      if (factor == kNoWay) break;
-      const double cost = factor * (costs + (ends ? 0 : costOut(job, group, at, out)));
-      if (cost < best.cost) best = {cost, in, out};
+    const double inward = costIn(job, group, at, in);
+    for (std::size_t out = 0; out < onward.size(); ++out) {
+      const double factor = pipelineFactor(stages_, in + static_cast<int>(out));
+      const double cost = factor * (inward + onward[out]);
+      if (cost < best.cost) best = {cost, in, static_cast<int>(out)};
     }
   }
   return best;

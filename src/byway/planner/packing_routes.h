@@ -16,8 +16,8 @@ namespace byway {
 // if it were there all the time.
 struct PackingRoute {
   std::size_t job = 0;
-  int depth = 0;  // stages that one piece takes
-  Slice slice;    // stages count from 0
+  int depth = 0;                                      // stages that one piece takes
+  Slice slice;                                        // stages count from 0
   std::vector<std::pair<std::size_t, double>> loads;  // links, for an amount of 1; ascending
 };
 
@@ -42,8 +42,10 @@ class RouteSearch {
     double cost;  // for an amount of 1, with the pipeline's factor
     PackingRoute route;
   };
-  // Of a job: the cheapest for each rank that may sum (just one for moves). The least cost is
-  // exact but for trees to more than TreeTable::kExactMembers ranks. Empty: none is short enough.
+  // Whether no routes are cheaper than those that are found.
+  static bool exact(const PackingProblem& problem);
+  // Of a job: the cheapest for each rank that may sum (just one for moves). Empty: none is short
+  // enough.
   std::vector<Found> cheapest(std::size_t job) const;
 
  private:

@@ -248,6 +248,7 @@ class Choice {
   }
 
   std::size_t choose(std::size_t direct) {
+    if (request_.force == "direct" && !candidates_[direct].direct) refuseUnreachable();
     if (request_.force == "direct") return direct;
     if (!request_.force.empty()) return forced();
     predictBest(false);

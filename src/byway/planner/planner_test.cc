@@ -155,15 +155,26 @@ TEST(Planner, SameRequestSamePlan) {
   EXPECT_EQ(plan(call, mesh).chosen->hash(), plan(call, mesh).chosen->hash());
 }
 
-TEST(Planner, IrregularCellsGoDirect) {
+TEST(Planner, IrregularCellsAreRelayedWhereItPays) {
   auto mesh = parseTopology("mesh:8", 8);
   const std::vector<Group> unlike{{{0, 1}, 0}, {{2, 3, 4}, 0}};
-  EXPECT_FALSE(plan(request(Collective::AllReduce, 8, unlike, 64 * kMega), mesh).relayed());
+  EXPECT_TRUE(plan(request(Collective::AllReduce, 8, unlike, 64 * kMega), mesh).relayed());
+  EXPECT_FALSE(plan(request(Collective::AllReduce, 8, unlike, 8), mesh).relayed());
   auto uneven = request(Collective::AllGather, 8, groupsOf(1, 2), 64 * kMega);
   uneven.blockBytes[1] /= 2;
+  EXPECT_TRUE(plan(uneven, mesh).relayed());
+  uneven.blockBytes = {0, 0};
   EXPECT_FALSE(plan(uneven, mesh).relayed());
   mesh.links[1] /= 2;
-  EXPECT_FALSE(plan(request(Collective::AllReduce, 8, groupsOf(1, 2), 64 * kMega), mesh).relayed());
+  EXPECT_TRUE(plan(request(Collective::AllReduce, 8, groupsOf(1, 2), 64 * kMega), mesh).relayed());
+}
+
+TEST(Planner, OnAHostNothingIrregularIsRelayed) {
+  const std::vector<Group> unlike{{{0, 1}, 0}, {{2, 3, 4}, 0}};
+  for (const auto collective : kCollectives) {
+    const auto call = request(collective, 8, unlike, 64 * kMega);
+    EXPECT_FALSE(plan(call, hostTopology(8)).relayed());
+  }
 }
 
 TEST(Planner, LonelyGroupsAreLocal) {
@@ -226,11 +237,38 @@ TEST(Planner, WrongRequestsAreNamed) {
   EXPECT_THAT(refusal(wrong, mesh), HasSubstr("partial weight"));
 }
 
-TEST(Planner, AMissingLinkIsNamed) {
+// Members without links of their own: the best schedule stands for the direct one.
+TEST(Planner, AMissingLinkIsAvoidedOrNamed) {
   auto mesh = parseTopology("mesh:4", 4);
   mesh.links[1] = 0;
-  EXPECT_THAT(refusal(request(Collective::AllReduce, 4, {{{0, 1}, 0}}, 8), mesh),
-              HasSubstr("no link from rank 0 to rank 1"));
+  auto call = request(Collective::AllReduce, 4, {{{0, 1}, 0}}, 8);
+  const auto made = plan(call, mesh);
+  EXPECT_FALSE(made.relayed());
+  EXPECT_THAT(made.chosen->schedule().name, HasSubstr("packing"));
+  for (const char* name : {"direct", "direct exchange P=1"}) {
+    call.force = name;
+    EXPECT_THAT(refusal(call, mesh), HasSubstr("no link from rank 0 to rank 1"));
+  }
+  call.force.clear();
+  mesh.links[2] = mesh.links[3] = 0;
+  EXPECT_THAT(refusal(call, mesh), HasSubstr("no links lead from rank 0 to rank 1"));
+}
+
+TEST(Planner, MembersMayForwardForEachOther) {
+  auto mesh = parseTopology("mesh:8", 8);
+  mesh.links[1] = 0;
+  const auto made = plan(request(Collective::AllGather, 8, groupsOf(1, 4), 64 * kMega), mesh);
+  EXPECT_THAT(made.direct->schedule().name, HasSubstr("direct packing"));
+  EXPECT_TRUE(made.relayed());
+}
+
+TEST(Planner, PackingMayBeAskedForByName) {
+  const auto mesh = parseTopology("mesh:8", 8);
+  auto call = request(Collective::AllGather, 8, groupsOf(1, 2), 64 * kMega);
+  call.force = "packing K=16";
+  const auto made = plan(call, mesh);
+  EXPECT_EQ(made.chosen->schedule().name, "packing K=16");
+  EXPECT_NEAR(made.directPredicted / made.predicted, 7 - 6.0 / 16, 0.3);
 }
 
 // Adding up in another order must not decide; a real difference of 0.1 % must.

@@ -78,6 +78,7 @@ class Simulation {
         previousRecv_(transfers_, kNoTransfer),
         nextRecv_(transfers_, kNoTransfer),
         recvs_(transfers_, Recv::Waiting),
+        postedAt_(transfers_, kNotPosted),
         sent_(transfers_, kNotPosted),
         awaited_(transfers_, kNotPosted),
         linkFree_(topology.links.size(), 0.0),
@@ -164,14 +165,14 @@ class Simulation {
   // Posting that takes no time needs no event of its own.
   void becameReady(OpId op) {
     if (op < 2 * transfers_ && topology_.message == 0) {
-      post(op, ready_[op]);
+      post(op);
     } else {
       push(ready_[op], op);
     }
   }
 
   void posted(OpId op, Seconds now) {
-    if (op < 2 * transfers_) return post(op, now);
+    if (op < 2 * transfers_) return post(op);
     const auto& step = schedule_.steps[op - 2 * transfers_];
     auto& free = stepperFree_[static_cast<std::size_t>(step.to.rank)];
     free = std::max(free, now);
@@ -179,25 +180,27 @@ class Simulation {
     finished(op, free);
   }
 
-  // A send or a receive is ready. Receives that waited for this one follow at once.
-  void post(OpId op, Seconds now) {
-    const auto& transfer = schedule_.transfers[op / 2];
-    const bool receives = op % 2 != 0;
-    auto& free =
-        posterFree_[static_cast<std::size_t>(receives ? transfer.to.rank : transfer.from.rank)];
-    for (auto t = op / 2;;) {
-      if (receives && previousRecv_[t] != kNoTransfer &&
-          recvs_[previousRecv_[t]] != Recv::Posted) {
-        recvs_[t] = Recv::Held;
-        return;
-      }
-      const Seconds when =
-          topology_.message == 0 ? now : free = std::max(free, now) + topology_.message;
-      if (receives) recvs_[t] = Recv::Posted;
-      setPosted(receives ? recvOp(t) : sendOp(t), when);
-      if (!receives) return;
-      t = nextRecv_[t];
-      if (t == kNoTransfer || recvs_[t] != Recv::Held) return;
+  Seconds postingEnds(int rank, Seconds now) {
+    if (topology_.message == 0) return now;
+    auto& free = posterFree_[static_cast<std::size_t>(rank)];
+    return free = std::max(free, now) + topology_.message;
+  }
+
+  // A send or a receive is ready. Receives that waited for this one follow; since what happens
+  // later may be found out earlier, their times are compared as well.
+  void post(OpId op) {
+    auto t = op / 2;
+    if (op % 2 == 0) {
+      return setPosted(op, postingEnds(schedule_.transfers[t].from.rank, ready_[op]));
+    }
+    for (recvs_[t] = Recv::Held; t != kNoTransfer && recvs_[t] == Recv::Held; t = nextRecv_[t]) {
+      const auto before = previousRecv_[t];
+      if (before != kNoTransfer && recvs_[before] != Recv::Posted) return;
+      const Seconds earliest = before == kNoTransfer ? 0 : postedAt_[before];
+      recvs_[t] = Recv::Posted;
+      postedAt_[t] = postingEnds(schedule_.transfers[t].to.rank,
+                                 std::max(ready_[recvOp(t)], earliest));
+      setPosted(recvOp(t), postedAt_[t]);
     }
   }
 
@@ -240,6 +243,7 @@ class Simulation {
   std::vector<Seconds> ready_;           // per operation: when what it waited for was over
   std::vector<std::uint32_t> previousRecv_, nextRecv_;  // per transfer: of the same link
   std::vector<Recv> recvs_;
+  std::vector<Seconds> postedAt_;
   std::vector<Seconds> sent_, awaited_;  // per transfer: when its ends were posted
   std::vector<Seconds> linkFree_;
   std::vector<Seconds> posterFree_, stepperFree_;  // per rank

@@ -91,6 +91,29 @@ TEST(Predict, AReceiveWaitsForItsSlot) {
   EXPECT_DOUBLE_EQ(std::move(hand).time(meshTopology(3, 100, 0.25), 100), 2.75);
 }
 
+// The second message of a link could be received at once, but the first is posted only when its
+// slot is free: the executor posts receives of one rank in the order of the schedule.
+TEST(Predict, AReceiveWaitsForTheOneBeforeIt) {
+  Hand hand(3, {kHalf, kHalf});
+  hand.phase();
+  hand.move(hand.stage(2, 0, 0), hand.stage(1, 0, 0));  // 0 to 0.5
+  hand.phase();
+  hand.move(hand.stage(1, 0, 0), hand.stage(2, 1, 0));  // 0.5 to 1
+  hand.phase();
+  hand.move(hand.stage(0, 0, 1), hand.stage(1, 0, 1));  // into the slot that is read until 1
+  hand.move(hand.stage(0, 1, 0), hand.stage(1, 1, 0));  // a slot of its own, but after that
+  EXPECT_DOUBLE_EQ(std::move(hand).time(meshTopology(3, 128), 128), 2);
+  Hand other(3, {kHalf, kHalf});
+  other.phase();
+  other.move(other.stage(2, 0, 0), other.stage(1, 0, 0));
+  other.phase();
+  other.move(other.stage(1, 0, 0), other.stage(2, 1, 0));
+  other.phase();
+  other.move(other.stage(0, 1, 0), other.stage(1, 1, 0));  // first now: 0 to 0.5
+  other.move(other.stage(0, 0, 1), other.stage(1, 0, 1));
+  EXPECT_DOUBLE_EQ(std::move(other).time(meshTopology(3, 128), 128), 1.5);
+}
+
 TEST(Predict, StepsTakeTheirInputsOneAfterAnother) {
   Hand hand(2);
   hand.phase();

@@ -23,9 +23,10 @@ struct Hop {
 //   Move        `out` leads from the block's source to every destination (a path or an out-tree;
 //               hops in an order in which each `from` already has the data).
 //   SumAt       raw contributions of the members reach `at` over `in` (paths; several may share a
-//               forwarding rank, each raw contribution is carried on its own), are summed there, and
-//               `out` carries the result: to all other members (allreduce, an out-tree), or to the
-//               destination (reduce-scatter, reduce: a path; empty when `at` is the destination).
+//               forwarding rank, each raw contribution is carried on its own), are summed there,
+//               and `out` carries the result: to all other members (allreduce, an out-tree), or to
+//               the destination (reduce-scatter, reduce: a path; empty when `at` is the
+//               destination).
 //   SumEverywhere  allreduce only: every member sends its raw contribution to every other (hops
 //               in `in`, one stage), and each sums for itself.
 enum class SliceKind : std::uint8_t { Move, SumAt, SumEverywhere };
@@ -43,7 +44,7 @@ struct Slice {
   // Slices of one lane use the same ranks in the same way, one after another, and take turns in
   // the lane's stage slots (a ring). Lanes are numbered by the construction.
   int lane = 0;
-  int at = -1;              // SumAt: the summing rank
+  int at = -1;  // SumAt: the summing rank
   std::vector<InHop> in;
   std::vector<Hop> out;
 };

@@ -13,13 +13,13 @@ namespace byway {
 struct Topology {
   std::string name;  // "mesh:8", a file's name
   int ranks = 0;
-  std::vector<double> links;    // [from * ranks + to], bytes/s; 0: no link
-  std::vector<double> egress;   // per rank, bytes/s; infinity: no limit
+  std::vector<double> links;   // [from * ranks + to], bytes/s; 0: no link
+  std::vector<double> egress;  // per rank, bytes/s; infinity: no limit
   std::vector<double> ingress;
-  double bus = 0;               // bytes/s that all transfers share (one host's memory); 0: no limit
-  double alpha = 0;             // seconds from a send to the start of its transfer
-  double message = 0;           // seconds of a rank's own time per message, sent or received
-  double reduce = 0;            // bytes/s of one input of a reduction; 0: free
+  double bus = 0;      // bytes/s that all transfers share (one host's memory); 0: no limit
+  double alpha = 0;    // seconds from a send to the start of its transfer
+  double message = 0;  // seconds of a rank's own time per message, sent or received
+  double reduce = 0;   // bytes/s of one input of a reduction; 0: free
 
   double link(int from, int to) const {
     return links[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks) +

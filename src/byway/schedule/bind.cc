@@ -17,7 +17,8 @@ struct Split {
 };
 Split split(std::uint64_t share, std::uint64_t units) {
   const auto product = static_cast<unsigned __int128>(share) * units;
-  return {static_cast<std::uint64_t>(product >> 32), static_cast<std::uint64_t>(product & 0xffffffffU)};
+  return {static_cast<std::uint64_t>(product >> 32),
+          static_cast<std::uint64_t>(product & 0xffffffffU)};
 }
 
 std::uint64_t roundUp(std::uint64_t bytes) {
@@ -61,11 +62,13 @@ void cutBlock(std::span<const std::uint64_t> shares, int directShares, std::uint
   const std::uint64_t units = count / unit + (count % unit != 0 ? 1 : 0);
   const auto direct = static_cast<std::size_t>(directShares);
   if (units < shares.size() && direct > 0) {
-    const auto whole = std::accumulate(shares.begin(), shares.begin() + directShares,
-                                       std::uint64_t{0});
+    const auto whole =
+        std::accumulate(shares.begin(), shares.begin() + directShares, std::uint64_t{0});
     std::fill(out.begin(), out.end(), CellRange{});
-    if (whole > 0) largestRemainder(shares.first(direct), whole, units, out.first(direct));
-    else out[0].count = units;
+    if (whole > 0)
+      largestRemainder(shares.first(direct), whole, units, out.first(direct));
+    else
+      out[0].count = units;
   } else {
     largestRemainder(shares, kWhole, units, out);
   }
@@ -92,8 +95,9 @@ void cutBlocks(Binding& b, const Schedule& s, const BindCounts& counts) {
     const Block& block = s.shape.blocks[i];
     const std::span<CellRange> mine(b.cells.data() + b.cellBase[i], block.shares.size());
     const std::uint64_t start = counts.blockStarts.empty() ? 0 : counts.blockStarts[i];
-    const bool same = previous != nullptr && counts.blockCounts[i] == counts.blockCounts[previousIndex] &&
-                      block.directShares == previous->directShares && block.shares == previous->shares;
+    const bool same =
+        previous != nullptr && counts.blockCounts[i] == counts.blockCounts[previousIndex] &&
+        block.directShares == previous->directShares && block.shares == previous->shares;
     if (same) {
       const std::uint64_t shift =
           start - (counts.blockStarts.empty() ? 0 : counts.blockStarts[previousIndex]);

@@ -37,11 +37,11 @@ struct Binding {
   const VerifiedSchedule* schedule = nullptr;
   const LocalProgram* local = nullptr;
   std::size_t elementBytes = 0, accumulatorBytes = 0;
-  std::vector<std::uint32_t> cellBase;    // per block: its first cell
-  std::vector<CellRange> cells;           // per cell: place in its block, start of the round included
-  std::vector<std::uint64_t> inputStart;  // per block: byte offset in the rank's Input
+  std::vector<std::uint32_t> cellBase;  // per block: its first cell
+  std::vector<CellRange> cells;         // per cell: place in its block, start of the round included
+  std::vector<std::uint64_t> inputStart;   // per block: byte offset in the rank's Input
   std::vector<std::uint64_t> outputStart;  // and in its Output (kAbsent where it has none)
-  std::vector<std::uint64_t> slotStart;   // per slot: byte offset in the rank's stage memory
+  std::vector<std::uint64_t> slotStart;    // per slot: byte offset in the rank's stage memory
   std::uint64_t inputBytes = 0, outputBytes = 0, stageBytes = 0;
 
   static constexpr std::uint64_t kAbsent = ~std::uint64_t{0};
@@ -53,7 +53,9 @@ struct Binding {
   std::size_t widthBytes(Width width) const {
     return width == Width::Element ? elementBytes : accumulatorBytes;
   }
-  const CellRange& cell(const Piece& piece) const { return cells[cellBase[piece.block] + piece.share]; }
+  const CellRange& cell(const Piece& piece) const {
+    return cells[cellBase[piece.block] + piece.share];
+  }
   // The bytes of one piece of one of this rank's refs.
   Range range(const Ref& ref, const Piece& piece) const;
   // Elements and bytes of all its pieces.

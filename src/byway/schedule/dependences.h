@@ -29,7 +29,8 @@ struct DependenceGraph {
 };
 
 // Input and Output of the same share count as one place, so the graph is right in place and out of
-// place; only copies that are skipped in place keep the two apart. `withWriteAfterRead` = false is for tests that must see a wrong graph be refused.
+// place; only copies that are skipped in place keep the two apart. `withWriteAfterRead` = false is
+// for tests that must see a wrong graph be refused.
 DependenceGraph dependencesOf(const Schedule& schedule, bool withWriteAfterRead = true);
 
 // Dense numbering of the places that accesses meet in: a share in a rank's user buffers, or a slot.

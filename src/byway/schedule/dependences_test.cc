@@ -34,8 +34,8 @@ TEST(Dependences, OfARelayedPair) {
 
 TEST(Dependences, OfAReusedSlot) {
   const Schedule s = slotReuse(2);
-  // Rank 0's copies of its own share to Output wait for nothing: in place they do nothing, and apart
-  // the sends read other memory.
+  // Rank 0's copies of its own share to Output wait for nothing: in place they do nothing, and
+  // apart the sends read other memory.
   EXPECT_THAT(dependencesOf(s).edges,
               ElementsAre(Dependence{recvOp(0), sendOp(1)},  // forwarded when it has arrived
                           Dependence{recvOp(0), recvOp(2)},  // the slot again
@@ -50,8 +50,8 @@ TEST(Dependences, OfAReusedSlot) {
 TEST(Dependences, OfACopyThatIsNotSkippedInPlace) {
   Schedule s = slotReuse(1);
   s.steps[0].skipWhenAliased = false;
-  EXPECT_THAT(dependencesOf(s).edges, ElementsAre(Dependence{recvOp(0), sendOp(1)},
-                                                  Dependence{sendOp(0), stepOp(s, 0)}));
+  EXPECT_THAT(dependencesOf(s).edges,
+              ElementsAre(Dependence{recvOp(0), sendOp(1)}, Dependence{sendOp(0), stepOp(s, 0)}));
 }
 
 TEST(Dependences, OfAMessageOfTwoPieces) {

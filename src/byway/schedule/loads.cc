@@ -27,8 +27,8 @@ Loads loadsOf(const Schedule& s, std::span<const double> blockSizes, double accu
     std::vector<double> load(n * n, 0);
     for (std::uint32_t i = 0; i < phase.transferCount; ++i) {
       const Transfer& t = s.transfers[phase.firstTransfer + i];
-      const auto link = static_cast<std::size_t>(t.from.rank) * n +
-                        static_cast<std::size_t>(t.to.rank);
+      const auto link =
+          static_cast<std::size_t>(t.from.rank) * n + static_cast<std::size_t>(t.to.rank);
       const double weight = t.from.width == Width::Accumulator ? accumulatorRatio : 1.0;
       for (const Piece& piece : s.piecesOf(t.from)) {
         load[link] += weight * sizeOf(s, piece, blockSizes);

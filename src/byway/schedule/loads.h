@@ -14,10 +14,10 @@ struct Loads {
   int ranks = 0;
   // [phase][from * ranks + to], in the unit of blockSizes.
   std::vector<std::vector<double>> byPhase;
-  std::vector<double> total;       // over phases
-  std::vector<double> phaseMax;    // the largest load of any link in each phase
+  std::vector<double> total;            // over phases
+  std::vector<double> phaseMax;         // the largest load of any link in each phase
   std::vector<std::uint32_t> messages;  // per rank: messages sent
-  double sumOfMax() const;         // the schedule's value: its time on links of rate 1
+  double sumOfMax() const;              // the schedule's value: its time on links of rate 1
 };
 
 // blockSizes: size of each block in any unit (elements, or 1 for a whole). A value at accumulator

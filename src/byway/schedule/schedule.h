@@ -71,10 +71,10 @@ struct Schedule {
   std::string name;  // which construction made it, for people: "S3 K=24"
   Shape shape;
   std::vector<Phase> phases;
-  std::vector<Transfer> transfers;  // phase by phase
-  std::vector<Step> steps;          // phase by phase
-  std::vector<Ref> inputs;          // of steps
-  std::vector<Piece> pieces;        // of refs
+  std::vector<Transfer> transfers;   // phase by phase
+  std::vector<Step> steps;           // phase by phase
+  std::vector<Ref> inputs;           // of steps
+  std::vector<Piece> pieces;         // of refs
   std::vector<std::uint32_t> slots;  // per rank: how many stage slots it has
 
   std::span<const Piece> piecesOf(const Ref& ref) const {

@@ -51,8 +51,8 @@ std::vector<int> blocksOf(const Shape& shape, int rank, bool input) {
   if (member.group < 0) return {};
   const Group& group = shape.groups[static_cast<std::size_t>(member.group)];
   const bool isRoot = member.position == group.root;
-  const Extent extent = input ? inputExtent(shape.collective, isRoot)
-                              : outputExtent(shape.collective, isRoot);
+  const Extent extent =
+      input ? inputExtent(shape.collective, isRoot) : outputExtent(shape.collective, isRoot);
   const int first = firstBlock(shape, member.group);
   const int count = blocksPerGroup(shape.collective, group.size());
   std::vector<int> result;

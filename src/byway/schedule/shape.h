@@ -39,7 +39,7 @@ struct Block {
 
 struct Shape {
   Collective collective = Collective::AllReduce;
-  int ranks = 0;  // of the communicator: members and helpers
+  int ranks = 0;              // of the communicator: members and helpers
   std::vector<Group> groups;  // disjoint
   std::vector<Block> blocks;  // group by group, in the order stated at Block
 

@@ -27,8 +27,8 @@ std::vector<Violation> violations(const Schedule& schedule, const DependenceGrap
 enum class LocalKind : std::uint8_t { Send, Recv, Reduce, Copy };
 struct LocalOp {
   LocalKind kind;
-  std::uint32_t index;        // of the transfer or step in the schedule
-  std::uint32_t waitsFor;     // number of operations that must be over first
+  std::uint32_t index;                 // of the transfer or step in the schedule
+  std::uint32_t waitsFor;              // number of operations that must be over first
   std::uint32_t firstNext, nextCount;  // those that wait for this one: LocalProgram::next
   // Receives from one rank are posted in schedule order, so that its link carries messages in the
   // order the schedule was computed for: the receives before and after this one, or kNoOp.
@@ -37,7 +37,7 @@ struct LocalOp {
 inline constexpr std::uint32_t kNoOp = ~std::uint32_t{0};
 struct LocalProgram {
   int rank = 0;
-  std::vector<LocalOp> ops;  // in schedule order
+  std::vector<LocalOp> ops;         // in schedule order
   std::vector<std::uint32_t> next;  // indices of ops
   // Every stage access of the rank, once per piece: what a slot must be able to hold.
   struct SlotUse {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 #include "byway/schedule/fold.h"
 #include "byway/schedule/verify_rules.h"
@@ -137,8 +137,8 @@ class SymbolicRun {
     const ValueId partial = values_.fold(terms);
     if (step.to.width == Width::Accumulator) return partial;
     if (step.divisor != static_cast<std::uint32_t>(size)) {
-      findings_.add(10, fmt::format("step {} divides by {} in a group of {}", index, step.divisor,
-                                    size));
+      findings_.add(
+          10, fmt::format("step {} divides by {} in a group of {}", index, step.divisor, size));
     }
     return values_.finished(partial, step.divisor);
   }
@@ -160,10 +160,10 @@ class SymbolicRun {
                                        piece.block, piece.share, values_.text(apart_[place].value),
                                        values_.text(want.value)));
         } else if (inPlace_ && together_[place] != want) {
-          findings_.add(9, fmt::format("in place, rank {} block {} share {} ends as {} instead of {}",
-                                       r, piece.block, piece.share,
-                                       values_.text(together_[place].value),
-                                       values_.text(want.value)));
+          findings_.add(
+              9, fmt::format("in place, rank {} block {} share {} ends as {} instead of {}", r,
+                             piece.block, piece.share, values_.text(together_[place].value),
+                             values_.text(want.value)));
         }
       });
     }

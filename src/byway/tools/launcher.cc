@@ -4,13 +4,13 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 
@@ -20,6 +20,7 @@
 #include "byway/tools/files.h"
 #include "byway/tools/line_splitter.h"
 #include "byway/tools/rank_process.h"
+#include "byway/tools/watcher.h"
 
 namespace byway::tools {
 namespace {
@@ -75,7 +76,10 @@ class SignalQueue {
 class Job {
  public:
   explicit Job(const LaunchOptions& options)
-      : options_(options), shared_(options.ranks == 1 && !options.onLine), folder_("byway-run") {}
+      : options_(options),
+        shared_(options.ranks == 1 && !options.onLine),
+        folder_("byway-run"),
+        watcher_(folder_.path()) {}
 
   ~Job() {  // on the way out of an exception, too
     killGroups(SIGKILL);
@@ -121,6 +125,7 @@ class Job {
       }
       int failure = 0;
       ranks_.push_back(startRank(setup, failure));
+      if (!shared_) watcher_.add(ranks_.back().pid);
       if (failure == 0) continue;
       say(fmt::format("cannot run {}: {}", options_.program[0], std::strerror(failure)));
       end(failure == ENOENT ? kNotFound : kNotExecutable);
@@ -263,6 +268,7 @@ class Job {
   const bool shared_;  // one rank with the launcher's own terminal and process group
   SignalQueue signals_;
   TemporaryFolder folder_;
+  Watcher watcher_;
   std::vector<RankProcess> ranks_;
   std::vector<Lines> lines_;
   Seconds killAt_ = kNever;

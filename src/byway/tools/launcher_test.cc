@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/tools/launcher.h"
 
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <thread>
@@ -20,7 +20,6 @@ namespace byway::tools {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 class LauncherTest : public testing::Test {
  protected:
@@ -138,14 +137,16 @@ TEST_F(LauncherTest, ItsOwnSignalGoesToTheRanks) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
 }
 
-TEST_F(LauncherTest, RanksDoNotOutliveIt) {
+TEST_F(LauncherTest, NothingOutlivesItWhenItIsKilled) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
+  const TemporaryFolder folder("byway-test");
   const pid_t child = ::fork();
   if (child == 0) {
-    // The pipe's write end stays open as long as a rank lives.
+    // The pipe's write end stays open as long as a rank, or what it started, lives.
     ::close(ends[0]);
-    ::_exit(run(2, "exec sleep 30"));
+    ::setenv("TMPDIR", folder.path().c_str(), 1);
+    ::_exit(run(2, "sleep 30 & sleep 30"));
   }
   ::close(ends[1]);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -156,6 +157,10 @@ TEST_F(LauncherTest, RanksDoNotOutliveIt) {
   EXPECT_EQ(::read(ends[0], &byte, 1), 0);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
   ::close(ends[0]);
+  for (int i = 0; i < 100 && !std::filesystem::is_empty(folder.path()); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ int spawn(std::vector<std::string> program, bool quiet) {
     }
   }
   std::vector<char*> argv;
+  argv.reserve(program.size() + 1);
   for (auto& argument : program) argv.push_back(argument.data());
   argv.push_back(nullptr);
   pid_t pid = -1;

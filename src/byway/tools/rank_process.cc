@@ -2,13 +2,13 @@
 #include "byway/tools/rank_process.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -45,7 +45,8 @@ class Image {
       for (const auto& [key, value] : setup.environment) replaced = replaced || key == name;
       if (!replaced) environment_.push_back(text);
     }
-    for (const auto& [key, value] : setup.environment) environment_.push_back(key + "=" + value);
+    for (const auto& [key, value] : setup.environment)
+      environment_.push_back(fmt::format("{}={}", key, value));
     for (auto& argument : program_) argv_.push_back(argument.data());
     for (auto& entry : environment_) envp_.push_back(entry.data());
     argv_.push_back(nullptr);

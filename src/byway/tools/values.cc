@@ -196,6 +196,7 @@ std::string bytesText(std::uint64_t bytes) {
 
 std::string groupsText(const std::vector<Group>& groups) {
   std::vector<std::string> lists;
+  lists.reserve(groups.size());
   for (const auto& group : groups) lists.push_back(fmt::format("{}", fmt::join(group.ranks, ",")));
   return fmt::format("{}", fmt::join(lists, ";"));
 }

@@ -20,7 +20,7 @@ namespace {
 // They keep the planner from cutting finer than the machine can follow, or too coarsely to overlap
 // anything.
 constexpr Seconds kWakeUp = 500e-6;
-constexpr Seconds kMessageCost = 20e-6;
+constexpr Seconds kMessageCost = 30e-6;
 constexpr double kReduceRate = 2e9;
 
 // One line of the list: collectives that share size and bar.

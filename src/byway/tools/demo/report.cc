@@ -19,6 +19,7 @@ std::string sizesText(const std::vector<DemoCell>& cells) {
   std::set<std::uint64_t> sizes;
   for (const DemoCell& cell : cells) sizes.insert(cell.bytes());
   std::vector<std::string> texts;
+  texts.reserve(sizes.size());
   for (const std::uint64_t size : sizes) texts.push_back(bytesText(size));
   return fmt::format("{}", fmt::join(texts, ", "));
 }

@@ -26,6 +26,7 @@ std::vector<double> ratios(const CellResult& result) {
 
 std::vector<double> durations(const std::vector<RunEvent>& runs) {
   std::vector<double> values;
+  values.reserve(runs.size());
   for (const RunEvent& run : runs) values.push_back(run.duration);
   return values;
 }

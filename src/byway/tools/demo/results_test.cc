@@ -9,7 +9,7 @@
 namespace byway::tools {
 namespace {
 
-CellResult result(std::vector<std::pair<double, double>> runs) {
+CellResult result(const std::vector<std::pair<double, double>>& runs) {
   CellResult r;
   r.cell = demoCells({})[0];
   r.times = {0.114, 0.8, 0.8, 0.118};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/tools/demo/team.h"
 
-#include <time.h>
-
 #include <cerrno>
 #include <cmath>
+#include <ctime>
 #include <numeric>
 
 #include <fmt/format.h>

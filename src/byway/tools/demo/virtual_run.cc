@@ -56,6 +56,7 @@ CellResult runVirtually(const DemoCell& cell, const DemoSettings& settings) {
                  made.chosen->hash(), made.direct->hash(),          made.predicted,
                  made.directPredicted};
   std::vector<std::unique_ptr<DemoBuffers>> buffers;
+  buffers.reserve(static_cast<std::size_t>(cell.ranks));
   for (int rank = 0; rank < cell.ranks; ++rank) {
     buffers.push_back(std::make_unique<DemoBuffers>(cell, rank));
   }

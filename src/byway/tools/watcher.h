@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Cleans up after a launcher that was killed before it could.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace byway::tools {
+
+// A small process that waits for the launcher's end. If that comes before the destructor, it kills
+// the process groups and removes the folder.
+class Watcher {
+ public:
+  explicit Watcher(const std::string& folder);
+  ~Watcher();
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+  void add(pid_t group) const;
+
+ private:
+  pid_t pid_ = -1;
+  int pipe_ = -1;
+};
+
+}  // namespace byway::tools
