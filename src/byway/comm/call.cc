@@ -76,7 +76,8 @@ std::shared_ptr<const Plan> cachedPlan(CommunicatorState& state, const Call& cal
                                        const std::vector<std::uint64_t>& counts) {
   const DType accumulator =
       reduces(call.collective) ? accumulatorOf(call.dtype, call.reduction.op) : call.dtype;
-  return state.plans.get(call.collective, groups, counts, sizeOf(call.dtype), sizeOf(accumulator));
+  return state.plans.get(call.collective, groups, counts, sizeOf(call.dtype), sizeOf(accumulator),
+                         call.liveGroups);
 }
 
 // Regions as lists without adjacent parts, so that equal memory is an equal list.
@@ -205,6 +206,9 @@ Fingerprint fingerprintOf(const Call& call, const std::vector<Group>& groups,
 OperationRequest makeRequest(CommunicatorState& state, const Call& call, const FusedArgs& mine,
                              const CallOptions& options) {
   checkTypes(call);
+  if (call.liveGroups < 1) {
+    invalid(fmt::format("{} live groups; this one is live at least", call.liveGroups));
+  }
   const auto groups = checkedGroups(call, state.size);
   OperationRequest request;
   request.blockCounts = blockCountsOf(call);

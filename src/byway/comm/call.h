@@ -15,6 +15,7 @@ struct Call {
   DType dtype;
   Reduction reduction;
   bool barrier = false;
+  int liveGroups = 1;
 };
 
 // Checks the call and starts it. What is wrong is thrown here, and the other ranks are told that

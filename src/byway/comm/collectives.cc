@@ -21,7 +21,7 @@ CallGroup everybody(const CommunicatorState& state) {
 Work callAll(CommunicatorState& state, Collective collective, CallGroup group, DType dtype,
              const Reduction& reduction, const Region& input, const Region& output,
              const CallOptions& options) {
-  return submitCall(state, {collective, {std::move(group)}, dtype, reduction, false},
+  return submitCall(state, {collective, {std::move(group)}, dtype, reduction, false, 1},
                     {input, output}, options);
 }
 
@@ -147,7 +147,8 @@ Work Communicator::barrier(const CallOptions& options) {
   CallOptions mine = options;
   mine.keepAlive = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
       bytes, options.keepAlive);
-  return submitCall(*state_, {Collective::AllGather, {counted(*state_, 1)}, DType::UInt8, {}, true},
+  return submitCall(*state_,
+                    {Collective::AllGather, {counted(*state_, 1)}, DType::UInt8, {}, true, 1},
                     {input, output}, mine);
 }
 

@@ -135,14 +135,16 @@ std::uint64_t Communicator::stagePeak() const {
 Work Communicator::fused(Collective collective, std::span<const CallGroup> groups,
                          const FusedArgs& mine, DType dtype, const Reduction& reduction,
                          const CallOptions& options) {
-  return submitCall(*state_, {collective, {groups.begin(), groups.end()}, dtype, reduction, false},
-                    mine, options);
+  return submitCall(
+      *state_,
+      {collective, {groups.begin(), groups.end()}, dtype, reduction, false, options.liveGroups},
+      mine, options);
 }
 
 Communicator::PlanInfo Communicator::planFor(Collective collective,
                                              std::span<const CallGroup> groups, DType dtype,
                                              const Reduction& reduction) {
-  const Call call{collective, {groups.begin(), groups.end()}, dtype, reduction, false};
+  const Call call{collective, {groups.begin(), groups.end()}, dtype, reduction, false, 1};
   const auto plan = planOf(*state_, call);
   return {plan->chosen->schedule().name,
           plan->chosen->hash(),

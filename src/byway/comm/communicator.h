@@ -58,6 +58,10 @@ struct Reduction {
 struct CallOptions {
   std::optional<Seconds> timeout;   // default: the communicator's
   std::shared_ptr<void> keepAlive;  // held until the call is done
+  // For a fused call of one group, while calls of other groups of its size are under way on
+  // communicators of their own: how many there are, this one counted. The share that goes through
+  // helpers is smaller then. All ranks must state the same.
+  int liveGroups = 1;
 };
 
 // One of the groups of a fused call. `ranks` are ranks of the communicator; their order is the

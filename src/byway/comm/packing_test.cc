@@ -24,7 +24,7 @@ constexpr double kRate = 1e9;
 constexpr double kBytes = 64 << 20;
 
 Plan planOf(const Cell& cell) {
-  PlanRequest request{cell.collective, cell.ranks, cell.groups, {}, cell.partialWeight, {}};
+  PlanRequest request{cell.collective, cell.ranks, cell.groups, {}, cell.partialWeight, 1, {}};
   for (const double bytes : cell.blockBytes) {
     request.blockBytes.push_back(static_cast<std::uint64_t>(bytes));
   }

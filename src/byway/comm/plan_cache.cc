@@ -29,13 +29,15 @@ std::size_t PlanCache::KeyHash::operator()(const Key& key) const {
 
 std::shared_ptr<const Plan> PlanCache::get(Collective collective, const std::vector<Group>& groups,
                                            std::span<const std::uint64_t> blockCounts,
-                                           std::size_t elementBytes, std::size_t accumulatorBytes) {
+                                           std::size_t elementBytes, std::size_t accumulatorBytes,
+                                           int liveGroups) {
   std::uint64_t largest = 0;
   for (const std::uint64_t count : blockCounts) largest = std::max(largest, count);
   const std::uint64_t classBytes = sizeClass(largest * elementBytes);
   Key key;
   key.words = {static_cast<std::uint64_t>(collective), classBytes,
-               static_cast<std::uint64_t>(elementBytes) << 32 | accumulatorBytes};
+               static_cast<std::uint64_t>(elementBytes) << 32 | accumulatorBytes,
+               static_cast<std::uint64_t>(liveGroups)};
   for (const Group& group : groups) {
     key.words.push_back(group.ranks.size() << 32 | static_cast<std::uint32_t>(group.root));
     for (const int rank : group.ranks) key.words.push_back(static_cast<std::uint64_t>(rank));
@@ -63,6 +65,7 @@ std::shared_ptr<const Plan> PlanCache::get(Collective collective, const std::vec
   request.groups = groups;
   request.blockBytes = std::move(blockBytes);
   request.partialWeight = static_cast<double>(accumulatorBytes) / static_cast<double>(elementBytes);
+  request.liveGroups = liveGroups;
   request.force = route_;
   auto made = std::make_shared<const Plan>(plan(request, topology_));
   const std::scoped_lock lock(mutex_);

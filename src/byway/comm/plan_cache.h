@@ -18,7 +18,8 @@ class PlanCache {
   // blockCounts: elements, per block of makeShape(collective, topology.ranks, groups). Any thread.
   std::shared_ptr<const Plan> get(Collective collective, const std::vector<Group>& groups,
                                   std::span<const std::uint64_t> blockCounts,
-                                  std::size_t elementBytes, std::size_t accumulatorBytes);
+                                  std::size_t elementBytes, std::size_t accumulatorBytes,
+                                  int liveGroups = 1);
   const Topology& topology() const { return topology_; }
   std::size_t size() const;
 

@@ -336,7 +336,7 @@ void expectExecuted(std::mt19937_64& random, VirtualWorld& world,
                     const std::vector<RankMemory>& interpreted) {
   const Shape& shape = schedule->schedule().shape;
   std::vector<RankMemory> memory = call.memory;
-  VirtualCall run{schedule, call.blockCounts, call.dtype, call.op, call.factor, {}, {}};
+  VirtualCall run{schedule, call.blockCounts, call.dtype, call.op, call.factor, {}, {}, 0};
   for (int r = 0; r < call.ranks; ++r) {
     Bound bound = bindRank(random, shape, call, r, memory[static_cast<std::size_t>(r)]);
     run.inputs.push_back(std::move(bound.input));

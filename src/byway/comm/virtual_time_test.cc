@@ -143,7 +143,8 @@ TEST(ChosenPlan, IsNeverSlowerThanDirectOnTheVirtualClock) {
                               ReduceOp::Sum,
                               {1.0, 0.0},
                               {},
-                              {}});
+                              {},
+                              0});
           };
           EXPECT_LE(time(p.chosen), time(p.direct))
               << toString(request.collective) << " A=" << active << (fused ? " fused " : " single ")
@@ -153,6 +154,51 @@ TEST(ChosenPlan, IsNeverSlowerThanDirectOnTheVirtualClock) {
     }
   }
   EXPECT_GT(relayed, 300);
+}
+
+// PARALLEL: groups of two, each with a call of its own on a communicator of its own, all under way.
+std::vector<double> parallelSpeedups(int live, int hint) {
+  const Topology topology = meshTopology(kRanks, kRate);
+  constexpr std::uint64_t kCount = 2000000;
+  std::vector<VirtualCall> calls;
+  double direct = 0;
+  for (int g = 0; g < live; ++g) {
+    PlanRequest request;
+    request.collective = Collective::AllReduce;
+    request.ranks = kRanks;
+    request.groups = {Group{{2 * g, 2 * g + 1}, 0}};
+    request.blockBytes = {kCount * 4};
+    request.liveGroups = hint;
+    const Plan p = plan(request, topology);
+    direct = VirtualWorld(topology).run(
+        {p.direct, {kCount}, DType::Float32, ReduceOp::Sum, {1.0, 0.0}, {}, {}, 0});
+    calls.push_back({p.chosen, {kCount}, DType::Float32, ReduceOp::Sum, {1.0, 0.0}, {}, {}, g});
+  }
+  std::vector<double> speedups;
+  for (const double t : VirtualWorld(topology, std::uint64_t{64} << 20, live).runAll(calls)) {
+    speedups.push_back(direct / t);
+  }
+  return speedups;
+}
+
+double slowest(const std::vector<double>& speedups) {
+  return *std::min_element(speedups.begin(), speedups.end());
+}
+
+// docs/schedules.md, unknown contention: 1/7 direct gives 7 alone and 3.5 of four, 1/4 gives 4 of
+// four.
+TEST(Parallel, FourLiveGroupsOfTwo) {
+  EXPECT_GE(slowest(parallelSpeedups(4, 1)), 3.2);
+  EXPECT_GE(slowest(parallelSpeedups(4, 4)), 3.6);
+  EXPECT_GE(slowest(parallelSpeedups(1, 1)), 6.0);
+}
+
+TEST(Parallel, TheHintSetsTheDirectShare) {
+  for (int live = 1; live <= 4; ++live) {
+    const double hinted = slowest(parallelSpeedups(live, live));
+    EXPECT_GE(hinted, 0.9 * (kRanks - live)) << live;
+    EXPECT_LE(hinted, kRanks - live + 1e-9) << live;
+  }
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace byway {
 namespace {
 
-constexpr std::uint64_t kChannelId = 1;
+constexpr std::uint64_t kFirstChannelId = 1;
 
 Segments phantom(const std::vector<int>& blocks, const std::vector<std::uint64_t>& counts,
                  std::size_t elementBytes) {
@@ -41,7 +41,8 @@ OperationRequest requestFor(const VirtualCall& call, int rank) {
 
 }  // namespace
 
-VirtualWorld::VirtualWorld(const Topology& topology, std::uint64_t stageQuota) {
+VirtualWorld::VirtualWorld(const Topology& topology, std::uint64_t stageQuota, int communicators)
+    : channels_(static_cast<std::size_t>(communicators)) {
   auto fabric = std::make_shared<InprocFabric>();
   const int n = topology.ranks;
   std::vector<std::shared_ptr<std::vector<LinkRate>>> rates;
@@ -61,7 +62,6 @@ VirtualWorld::VirtualWorld(const Topology& topology, std::uint64_t stageQuota) {
   }
   for (int r = 0; r < n; ++r) {
     ChannelOptions options;
-    options.id = kChannelId;
     options.rank = r;
     options.stageQuota = stageQuota;
     auto& mine = *rates[static_cast<std::size_t>(r)];
@@ -69,12 +69,15 @@ VirtualWorld::VirtualWorld(const Topology& topology, std::uint64_t stageQuota) {
       const PeerId peer =
           engines_[static_cast<std::size_t>(r)]->connect(addresses[static_cast<std::size_t>(from)]);
       options.peers.push_back(peer);
-      if (mine.size() <= static_cast<std::size_t>(peer))
-        mine.resize(static_cast<std::size_t>(peer) + 1);
-      if (from != r)
-        mine[static_cast<std::size_t>(peer)] = {topology.link(from, r), topology.alpha};
+      const auto index = static_cast<std::size_t>(peer);
+      if (mine.size() <= index) mine.resize(index + 1);
+      if (from != r) mine[index] = {topology.link(from, r), topology.alpha};
     }
-    channels_.push_back(&engines_[static_cast<std::size_t>(r)]->open(std::move(options)));
+    for (int c = 0; c < communicators; ++c) {
+      options.id = kFirstChannelId + static_cast<std::uint64_t>(c);
+      channels_[static_cast<std::size_t>(c)].push_back(
+          &engines_[static_cast<std::size_t>(r)]->open(options));
+    }
   }
 }
 
@@ -89,7 +92,8 @@ std::vector<Seconds> VirtualWorld::runAll(const std::vector<VirtualCall>& calls)
   for (std::size_t c = 0; c < calls.size(); ++c) {
     for (std::size_t r = 0; r < n; ++r) {
       operations[c].push_back(
-          engines_[r]->submit(*channels_[r], requestFor(calls[c], static_cast<int>(r))));
+          engines_[r]->submit(*channels_.at(static_cast<std::size_t>(calls[c].communicator))[r],
+                              requestFor(calls[c], static_cast<int>(r))));
     }
   }
   std::vector<Seconds> ended(calls.size(), -1);
@@ -122,7 +126,7 @@ std::vector<Seconds> VirtualWorld::runAll(const std::vector<VirtualCall>& calls)
 }
 
 std::uint64_t VirtualWorld::stagePeak(int rank) const {
-  return channels_[static_cast<std::size_t>(rank)]->stage().peak();
+  return channels_[0][static_cast<std::size_t>(rank)]->stage().peak();
 }
 
 }  // namespace byway

@@ -19,6 +19,7 @@ struct VirtualCall {
   ReduceOp op = ReduceOp::Sum;
   std::complex<double> factor{1.0, 0.0};
   std::vector<Segments> inputs, outputs;  // per rank; empty: phantom memory, only time passes
+  int communicator = 0;                   // calls of different ones do not wait for each other
 };
 
 class VirtualWorld {
@@ -26,7 +27,7 @@ class VirtualWorld {
   // Links as the topology has them (rates and alpha; ports, bus and the other costs do not enter).
   // A rate of 0 in `topology.links` may not be used by any schedule.
   explicit VirtualWorld(const Topology& topology,
-                        std::uint64_t stageQuota = std::uint64_t{64} << 20);
+                        std::uint64_t stageQuota = std::uint64_t{64} << 20, int communicators = 1);
   ~VirtualWorld();
 
   // Seconds from the calls, made on all ranks at once, to the end of the last. Throws the first
@@ -40,7 +41,7 @@ class VirtualWorld {
  private:
   VirtualClock clock_;
   std::vector<std::shared_ptr<Engine>> engines_;
-  std::vector<Channel*> channels_;
+  std::vector<std::vector<Channel*>> channels_;  // per communicator, per rank
 };
 
 }  // namespace byway

@@ -23,6 +23,9 @@ struct Cell {
   std::vector<Group> groups;
   std::vector<double> blockBytes;  // per block of makeShape(collective, ranks, groups)
   double partialWeight = 1;        // accumulator bytes / element bytes
+  // The part of the helpers' links that the call can count on; less than 1 where other groups'
+  // calls are under way at the same time (PlanRequest::liveGroups).
+  double helperShare = 1;
   const Topology* topology = nullptr;
 
   std::vector<int> live() const;  // indices of the groups of at least two members

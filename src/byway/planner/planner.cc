@@ -76,6 +76,7 @@ class Choice {
     cell_.blockBytes.assign(request.blockBytes.begin(), request.blockBytes.end());
     cell_.partialWeight = request.partialWeight;
     cell_.topology = &topology;
+    cell_.helperShare = helperShare(request.liveGroups);
   }
 
   Plan make() && {
@@ -96,6 +97,18 @@ class Choice {
   }
 
  private:
+  // With m groups live, (m - 1) A of the n - A ranks outside of one are members of others: a link to
+  // or from them carries both calls. At A = 2 this makes the direct part 1 / (n - m)
+  // (docs/schedules.md, unknown contention).
+  double helperShare(int liveGroups) const {
+    const auto live = cell_.live();
+    if (live.size() != 1 || liveGroups <= 1) return 1;
+    const int members = cell_.groups[static_cast<std::size_t>(live[0])].size();
+    const int others = cell_.ranks - members;
+    if (others == 0) return 1;
+    return 1 - std::min((liveGroups - 1) * members, others) / (2.0 * others);
+  }
+
   // No group has two members: every rank copies its own data, or nothing happens.
   Plan local() {
     if (!request_.force.empty() && request_.force != "direct") refuseName();

@@ -18,7 +18,7 @@ namespace {
 
 double stageLength(const Cell& cell, int members, int stages) {
   const double helpers = cell.ranks - members;
-  return 1 / (helpers * (stages - 1) + members * stages / 2.0);
+  return 1 / (helpers * cell.helperShare * (stages - 1) + members * stages / 2.0);
 }
 
 // Reduce-scatter of pieces 0 and 1 in stage 0, of piece k + 1 in stage k; gathered two stages
@@ -55,7 +55,7 @@ void build(SliceList& list, const Cell& cell, int stages) {
   for (const int helper : cell.helpersOf(g)) {
     const int lane = list.newLane();
     for (int stage = 0; stage + 1 < stages; ++stage) {
-      Slice& slice = list.sumAt(helper, list.block(g), tau, lane);
+      Slice& slice = list.sumAt(helper, list.block(g), tau * cell.helperShare, lane);
       contribute(slice, group, helper, stage);
       distribute(slice, group, helper, stage + 1);
     }

@@ -33,8 +33,9 @@ StageSizes sizesOf(const Cell& cell, int members, int stages) {
   double slice = 1, total = 0;
   for (int k = 0; k < stages; ++k) {
     sizes.direct.push_back(fan.up * slice);
-    if (k + 1 < stages) sizes.relayed.push_back(slice);
-    total += fan.up * slice + (k + 1 < stages ? helpers * slice : 0);
+    const double relayed = slice * cell.helperShare;
+    if (k + 1 < stages) sizes.relayed.push_back(relayed);
+    total += fan.up * slice + (k + 1 < stages ? helpers * relayed : 0);
     slice *= fan.down / fan.up;
   }
   for (double& size : sizes.direct) size /= total;

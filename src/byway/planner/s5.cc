@@ -17,7 +17,7 @@ namespace {
 
 double stageLength(const Cell& cell, int members, int stages) {
   const double helpers = cell.ranks - members;
-  return 1 / (stages + helpers * (stages - 1) / (members - 1));
+  return 1 / (stages + helpers * cell.helperShare * (stages - 1) / (members - 1));
 }
 
 void build(SliceList& list, const Cell& cell, int stages) {
@@ -25,7 +25,8 @@ void build(SliceList& list, const Cell& cell, int stages) {
   const double tau = stageLength(cell, members, stages);
   const auto count = static_cast<std::size_t>(stages);
   addStars(list, cell,
-           {std::vector<double>(count, tau), std::vector<double>(count - 1, tau / (members - 1))});
+           {std::vector<double>(count, tau),
+            std::vector<double>(count - 1, tau * cell.helperShare / (members - 1))});
 }
 
 }  // namespace
