@@ -7,7 +7,6 @@
 
 #include <ClpSimplex.hpp>
 
-
 namespace byway {
 
 struct PackingLp::Model {

@@ -19,7 +19,7 @@ namespace byway {
 namespace {
 
 constexpr double kUnitBytes = 64;  // bind.h
-constexpr std::size_t kBuilt = 3;      // candidates of a kind that are built, the best by estimate
+constexpr std::size_t kBuilt = 3;  // candidates of a kind that are built, the best by estimate
 constexpr std::string_view kPacking = "packing";
 constexpr int kEstimatesMislead = 16;  // on irregular cells of up to so many ranks all are built
 
@@ -97,16 +97,10 @@ class Choice {
   }
 
  private:
-  // With m groups live, (m - 1) A of the n - A ranks outside of one are members of others: a link to
-  // or from them carries both calls. At A = 2 this makes the direct part 1 / (n - m)
-  // (docs/schedules.md, unknown contention).
+  // A link between two live groups carries what both send through helpers. Which groups are live is
+  // not known, so every helper counts as half (docs/planner.md, Parallel calls).
   double helperShare(int liveGroups) const {
-    const auto live = cell_.live();
-    if (live.size() != 1 || liveGroups <= 1) return 1;
-    const int members = cell_.groups[static_cast<std::size_t>(live[0])].size();
-    const int others = cell_.ranks - members;
-    if (others == 0) return 1;
-    return 1 - std::min((liveGroups - 1) * members, others) / (2.0 * others);
+    return liveGroups > 1 && cell_.live().size() == 1 ? 0.5 : 1;
   }
 
   // No group has two members: every rank copies its own data, or nothing happens.
@@ -192,8 +186,7 @@ class Choice {
 
   Seconds unitOf(const Candidate& candidate) const {
     if (candidate.linkRate <= 0) return linkTime_;
-    return *std::max_element(cell_.blockBytes.begin(), cell_.blockBytes.end()) /
-           candidate.linkRate;
+    return *std::max_element(cell_.blockBytes.begin(), cell_.blockBytes.end()) / candidate.linkRate;
   }
 
   // Latencies of the first byte's way, then the slower of the links and, where data is passed on, a

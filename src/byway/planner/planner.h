@@ -18,17 +18,17 @@ struct PlanRequest {
   std::vector<Group> groups;
   std::vector<std::uint64_t> blockBytes;  // per block of makeShape(...), in buffer bytes
   double partialWeight = 1;               // accumulator bytes / element bytes
-  // PARALLEL: how many groups of this size have a call of their own under way at the same time, this
-  // one counted, each with the others' ranks as helpers. 1: the call has the links for itself.
+  // PARALLEL: how many groups of this size have a call of their own under way at the same time,
+  // this one counted, each with the others' ranks as helpers. 1: the call has the links for itself.
   int liveGroups = 1;
-  std::string force;                      // "": choose; "direct"; or the name of a candidate
+  std::string force;  // "": choose; "direct"; or the name of a candidate
 };
 
 struct ConsideredCandidate {
   std::string name;
   bool direct = false;
-  double value = 0;       // as the construction's formula gives it
-  Seconds estimate = 0;   // by formula; ranks the candidates
+  double value = 0;        // as the construction's formula gives it
+  Seconds estimate = 0;    // by formula; ranks the candidates
   Seconds predicted = -1;  // by predict(), where it was built; -1: it was not
 };
 

@@ -4,10 +4,12 @@
 //     link are served in the order of matching (ties: the order of the schedule); one starts at
 //     max(link free, send posted + alpha, receive posted) and ends bytes / rate later. Its send and
 //     its receive are over then. This is the rule of paced links (transport/paced/paced_wire.h).
-//   - Blocks are cut as bind() cuts them, in units of 64 bytes; a message of no bytes takes no time.
+//   - Blocks are cut as bind() cuts them, in units of 64 bytes; a message of no bytes takes no
+//   time.
 //   - Posting a send or a receive takes `message` seconds of its rank's own time, one after another
 //     in the order in which they become ready. A receive is held until the receive before it from
-//     the same rank, in the order of the schedule, has been posted (executor/operation.cc, issue()).
+//     the same rank, in the order of the schedule, has been posted (executor/operation.cc,
+//     issue()).
 //   - A local step takes its inputs' bytes / `reduce`; the steps of a rank run one after another in
 //     the order in which they become ready. They do not hold up posting: both are asynchronous.
 #include "byway/planner/predict.h"
@@ -198,8 +200,8 @@ class Simulation {
       if (before != kNoTransfer && recvs_[before] != Recv::Posted) return;
       const Seconds earliest = before == kNoTransfer ? 0 : postedAt_[before];
       recvs_[t] = Recv::Posted;
-      postedAt_[t] = postingEnds(schedule_.transfers[t].to.rank,
-                                 std::max(ready_[recvOp(t)], earliest));
+      postedAt_[t] =
+          postingEnds(schedule_.transfers[t].to.rank, std::max(ready_[recvOp(t)], earliest));
       setPosted(recvOp(t), postedAt_[t]);
     }
   }
@@ -240,7 +242,7 @@ class Simulation {
   const std::uint32_t transfers_;
   const std::uint32_t operations_;
   std::vector<std::uint32_t> waitsFor_, firstNext_, next_;
-  std::vector<Seconds> ready_;           // per operation: when what it waited for was over
+  std::vector<Seconds> ready_;  // per operation: when what it waited for was over
   std::vector<std::uint32_t> previousRecv_, nextRecv_;  // per transfer: of the same link
   std::vector<Recv> recvs_;
   std::vector<Seconds> postedAt_;

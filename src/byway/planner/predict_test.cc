@@ -195,7 +195,8 @@ TEST(Predict, RelayOfAPairInTwoStages) {
   }
   const auto schedule = emit(shape, slices, {"S1"});
   const auto time = [&](const Topology& topology) {
-    return predict(schedule, dependencesOf(schedule), topology, std::vector<double>{kBytes, kBytes}, 1);
+    return predict(schedule, dependencesOf(schedule), topology, std::vector<double>{kBytes, kBytes},
+                   1);
   };
   EXPECT_NEAR(time(meshTopology(3, kBytes)), 2 * third, 1e-8);
   EXPECT_NEAR(time(meshTopology(3, kBytes, 0.25)), 2 * (third + 0.25), 1e-8);
@@ -235,7 +236,7 @@ TEST(Predict, SharesOfNoBytesTakeNoTime) {
     return predict(schedule, dependencesOf(schedule), meshTopology(3, 64, 0.5),
                    std::vector<double>{bytes, bytes}, 1);
   };
-  EXPECT_NEAR(time(64), 0.5 + 1, 1e-12);       // one unit: direct alone
+  EXPECT_NEAR(time(64), 0.5 + 1, 1e-12);         // one unit: direct alone
   EXPECT_NEAR(time(128), 2 * (0.5 + 1), 1e-12);  // one unit each way
 }
 
