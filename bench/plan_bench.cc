@@ -117,7 +117,8 @@ void findingAgain(benchmark::State& state, const Case& c) {
   const std::vector<Group> groups = groupsOf(c);
   const auto blocks = makeShape(c.collective, kRanks, groups).blocks.size();
   const std::vector<std::uint64_t> counts(blocks, kElements);
-  for (auto _ : state) benchmark::DoNotOptimize(cache.get(c.collective, groups, counts, 4, 4));
+  const PlanQuery query{c.collective, groups, counts, 4, 4, 1};
+  for (auto _ : state) benchmark::DoNotOptimize(cache.get(query));
 }
 
 [[maybe_unused]] const bool kRegistered = [] {

@@ -71,13 +71,12 @@ std::vector<std::uint64_t> blockCountsOf(const Call& call) {
   return counts;
 }
 
-std::shared_ptr<const Plan> cachedPlan(CommunicatorState& state, const Call& call,
-                                       const std::vector<Group>& groups,
-                                       const std::vector<std::uint64_t>& counts) {
+PlanQuery queryOf(const Call& call, const std::vector<Group>& groups,
+                  const std::vector<std::uint64_t>& counts) {
   const DType accumulator =
       reduces(call.collective) ? accumulatorOf(call.dtype, call.reduction.op) : call.dtype;
-  return state.plans.get(call.collective, groups, counts, sizeOf(call.dtype), sizeOf(accumulator),
-                         call.liveGroups);
+  return {call.collective,     groups,         counts, sizeOf(call.dtype),
+          sizeOf(accumulator), call.liveGroups};
 }
 
 // Regions as lists without adjacent parts, so that equal memory is an equal list.
@@ -212,7 +211,7 @@ OperationRequest makeRequest(CommunicatorState& state, const Call& call, const F
   const auto groups = checkedGroups(call, state.size);
   OperationRequest request;
   request.blockCounts = blockCountsOf(call);
-  const auto plan = cachedPlan(state, call, groups, request.blockCounts);
+  const auto plan = state.plans.get(queryOf(call, groups, request.blockCounts));
   request.schedule = plan->chosen;
   request.dtype = call.dtype;
   request.op = reduces(call.collective) ? call.reduction.op : ReduceOp::Sum;
@@ -236,9 +235,12 @@ OperationRequest makeRequest(CommunicatorState& state, const Call& call, const F
 
 }  // namespace
 
-std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call) {
+std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call, bool prepare) {
   checkTypes(call);
-  return cachedPlan(state, call, checkedGroups(call, state.size), blockCountsOf(call));
+  const auto groups = checkedGroups(call, state.size);
+  const auto counts = blockCountsOf(call);
+  const PlanQuery query = queryOf(call, groups, counts);
+  return prepare ? state.plans.prepare(query) : state.plans.look(query);
 }
 
 Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,

@@ -22,6 +22,7 @@ struct Call {
 // this rank takes no part.
 Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,
                 const CallOptions& options);
-std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call);
+// What a call's plan would be; prepared plans are kept for the calls to come.
+std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call, bool prepare);
 
 }  // namespace byway

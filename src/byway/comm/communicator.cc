@@ -141,17 +141,31 @@ Work Communicator::fused(Collective collective, std::span<const CallGroup> group
       mine, options);
 }
 
+namespace {
+
+Communicator::PlanInfo infoOf(const Plan& plan) {
+  return {plan.chosen->schedule().name,
+          plan.chosen->hash(),
+          plan.direct->hash(),
+          plan.relayed(),
+          plan.predicted,
+          plan.directPredicted};
+}
+
+}  // namespace
+
 Communicator::PlanInfo Communicator::planFor(Collective collective,
                                              std::span<const CallGroup> groups, DType dtype,
-                                             const Reduction& reduction) {
+                                             const Reduction& reduction) const {
   const Call call{collective, {groups.begin(), groups.end()}, dtype, reduction, false, 1};
-  const auto plan = planOf(*state_, call);
-  return {plan->chosen->schedule().name,
-          plan->chosen->hash(),
-          plan->direct->hash(),
-          plan->relayed(),
-          plan->predicted,
-          plan->directPredicted};
+  return infoOf(*planOf(*state_, call, false));
+}
+
+Communicator::PlanInfo Communicator::prepare(Collective collective,
+                                             std::span<const CallGroup> groups, DType dtype,
+                                             const Reduction& reduction, int liveGroups) {
+  const Call call{collective, {groups.begin(), groups.end()}, dtype, reduction, false, liveGroups};
+  return infoOf(*planOf(*state_, call, true));
 }
 
 }  // namespace byway

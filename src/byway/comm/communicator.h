@@ -181,7 +181,12 @@ class Communicator {
     Seconds predicted = 0, directPredicted = 0;
   };
   PlanInfo planFor(Collective collective, std::span<const CallGroup> groups, DType dtype,
-                   const Reduction& reduction = {});
+                   const Reduction& reduction = {}) const;
+  // Makes the plan for calls of this shape and size class ahead of them, however long it takes:
+  // irregular groups, counts and links get their routes from an LP, which a call itself solves only
+  // where it is worth it (docs/planner.md). All ranks must call it alike.
+  PlanInfo prepare(Collective collective, std::span<const CallGroup> groups, DType dtype,
+                   const Reduction& reduction = {}, int liveGroups = 1);
 
   // Bytes of stage memory in use and the most that ever were.
   std::uint64_t stageInUse() const;

@@ -24,7 +24,8 @@ constexpr double kRate = 1e9;
 constexpr double kBytes = 64 << 20;
 
 Plan planOf(const Cell& cell) {
-  PlanRequest request{cell.collective, cell.ranks, cell.groups, {}, cell.partialWeight, 1, {}};
+  PlanRequest request{cell.collective,    cell.ranks, cell.groups, {},
+                      cell.partialWeight, 1,          false,       {}};
   for (const double bytes : cell.blockBytes) {
     request.blockBytes.push_back(static_cast<std::uint64_t>(bytes));
   }

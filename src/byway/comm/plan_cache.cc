@@ -27,50 +27,72 @@ std::size_t PlanCache::KeyHash::operator()(const Key& key) const {
   return h;
 }
 
-std::shared_ptr<const Plan> PlanCache::get(Collective collective, const std::vector<Group>& groups,
-                                           std::span<const std::uint64_t> blockCounts,
-                                           std::size_t elementBytes, std::size_t accumulatorBytes,
-                                           int liveGroups) {
+PlanCache::Asked PlanCache::ask(const PlanQuery& query) const {
   std::uint64_t largest = 0;
-  for (const std::uint64_t count : blockCounts) largest = std::max(largest, count);
-  const std::uint64_t classBytes = sizeClass(largest * elementBytes);
-  Key key;
-  key.words = {static_cast<std::uint64_t>(collective), classBytes,
-               static_cast<std::uint64_t>(elementBytes) << 32 | accumulatorBytes,
-               static_cast<std::uint64_t>(liveGroups)};
-  for (const Group& group : groups) {
-    key.words.push_back(group.ranks.size() << 32 | static_cast<std::uint32_t>(group.root));
-    for (const int rank : group.ranks) key.words.push_back(static_cast<std::uint64_t>(rank));
+  for (const std::uint64_t count : query.blockCounts) largest = std::max(largest, count);
+  const std::uint64_t classBytes = sizeClass(largest * query.elementBytes);
+  Asked asked;
+  auto& words = asked.key.words;
+  words = {static_cast<std::uint64_t>(query.collective), classBytes,
+           static_cast<std::uint64_t>(query.elementBytes) << 32 | query.accumulatorBytes,
+           static_cast<std::uint64_t>(query.liveGroups)};
+  for (const Group& group : query.groups) {
+    words.push_back(group.ranks.size() << 32 | static_cast<std::uint32_t>(group.root));
+    for (const int rank : group.ranks) words.push_back(static_cast<std::uint64_t>(rank));
   }
   // Blocks of one size are the rule; only others need their ratios in the key.
-  std::vector<std::uint64_t> blockBytes(blockCounts.size(), classBytes);
-  const bool equal = std::all_of(blockCounts.begin(), blockCounts.end(),
+  std::vector<std::uint64_t> blockBytes(query.blockCounts.size(), classBytes);
+  const bool equal = std::all_of(query.blockCounts.begin(), query.blockCounts.end(),
                                  [&](std::uint64_t count) { return count == largest; });
-  for (std::size_t b = 0; !equal && b < blockCounts.size(); ++b) {
-    const auto scaled = static_cast<unsigned __int128>(blockCounts[b]) * kRatioSteps;
+  for (std::size_t b = 0; !equal && b < blockBytes.size(); ++b) {
+    const auto scaled = static_cast<unsigned __int128>(query.blockCounts[b]) * kRatioSteps;
     const auto ratio = static_cast<std::uint64_t>((scaled + largest - 1) / largest);
-    key.words.push_back(ratio);
+    words.push_back(ratio);
     blockBytes[b] = static_cast<std::uint64_t>(static_cast<unsigned __int128>(classBytes) * ratio /
                                                kRatioSteps);
     if (ratio > 0) blockBytes[b] = std::max<std::uint64_t>(blockBytes[b], 1);
   }
-  {
-    const std::scoped_lock lock(mutex_);
-    const auto it = plans_.find(key);
-    if (it != plans_.end()) return it->second;
-  }
-  PlanRequest request;
-  request.collective = collective;
-  request.ranks = topology_.ranks;
-  request.groups = groups;
-  request.blockBytes = std::move(blockBytes);
-  request.partialWeight = static_cast<double>(accumulatorBytes) / static_cast<double>(elementBytes);
-  request.liveGroups = liveGroups;
-  request.force = route_;
-  auto made = std::make_shared<const Plan>(plan(request, topology_));
+  asked.request.collective = query.collective;
+  asked.request.ranks = topology_.ranks;
+  asked.request.groups = query.groups;
+  asked.request.blockBytes = std::move(blockBytes);
+  asked.request.partialWeight =
+      static_cast<double>(query.accumulatorBytes) / static_cast<double>(query.elementBytes);
+  asked.request.liveGroups = query.liveGroups;
+  asked.request.onCallPath = true;
+  asked.request.force = route_;
+  return asked;
+}
+
+std::shared_ptr<const Plan> PlanCache::find(const Key& key) const {
+  const std::scoped_lock lock(mutex_);
+  const auto it = plans_.find(key);
+  return it != plans_.end() ? it->second : nullptr;
+}
+
+std::shared_ptr<const Plan> PlanCache::keep(Asked asked) {
+  auto made = std::make_shared<const Plan>(plan(asked.request, topology_));
   const std::scoped_lock lock(mutex_);
   if (plans_.size() >= kMostPlans) plans_.clear();
-  return plans_.emplace(std::move(key), std::move(made)).first->second;
+  return plans_.insert_or_assign(std::move(asked.key), std::move(made)).first->second;
+}
+
+std::shared_ptr<const Plan> PlanCache::get(const PlanQuery& query) {
+  Asked asked = ask(query);
+  if (auto known = find(asked.key)) return known;
+  return keep(std::move(asked));
+}
+
+std::shared_ptr<const Plan> PlanCache::prepare(const PlanQuery& query) {
+  Asked asked = ask(query);
+  asked.request.onCallPath = false;
+  return keep(std::move(asked));
+}
+
+std::shared_ptr<const Plan> PlanCache::look(const PlanQuery& query) const {
+  const Asked asked = ask(query);
+  if (auto known = find(asked.key)) return known;
+  return std::make_shared<const Plan>(plan(asked.request, topology_));
 }
 
 std::size_t PlanCache::size() const {

@@ -10,16 +10,26 @@
 
 namespace byway {
 
+struct PlanQuery {
+  Collective collective = Collective::AllReduce;
+  const std::vector<Group>& groups;
+  // Elements, per block of makeShape(collective, topology.ranks, groups).
+  std::span<const std::uint64_t> blockCounts;
+  std::size_t elementBytes = 1, accumulatorBytes = 1;
+  int liveGroups = 1;
+};
+
 class PlanCache {
  public:
   PlanCache(Topology topology, std::string route)
       : topology_(std::move(topology)), route_(std::move(route)) {}
 
-  // blockCounts: elements, per block of makeShape(collective, topology.ranks, groups). Any thread.
-  std::shared_ptr<const Plan> get(Collective collective, const std::vector<Group>& groups,
-                                  std::span<const std::uint64_t> blockCounts,
-                                  std::size_t elementBytes, std::size_t accumulatorBytes,
-                                  int liveGroups = 1);
+  // Any thread. All ranks must come to the same plans, so only calls that all of them make may keep
+  // one: get() for a call, prepare() ahead of it, with all the time that an LP takes.
+  std::shared_ptr<const Plan> get(const PlanQuery& query);
+  std::shared_ptr<const Plan> prepare(const PlanQuery& query);
+  // What get() would answer, without keeping it.
+  std::shared_ptr<const Plan> look(const PlanQuery& query) const;
   const Topology& topology() const { return topology_; }
   std::size_t size() const;
 
@@ -31,6 +41,14 @@ class PlanCache {
   struct KeyHash {
     std::size_t operator()(const Key& key) const;
   };
+  struct Asked {
+    Key key;
+    PlanRequest request;
+  };
+  Asked ask(const PlanQuery& query) const;
+  std::shared_ptr<const Plan> find(const Key& key) const;
+  std::shared_ptr<const Plan> keep(Asked asked);
+
   Topology topology_;
   std::string route_;
   mutable std::mutex mutex_;

@@ -136,6 +136,7 @@ void Engine::abort(Channel& channel, const std::string& why) {
 
 std::shared_ptr<Operation> Engine::submit(Channel& channel, OperationRequest request) {
   const Guard guard(*this);
+  progressOnce();  // so that a failure reported before the call is met by the call
   auto operation = channel.submit(std::move(request));
   alarmDriver();
   return operation;
@@ -143,6 +144,7 @@ std::shared_ptr<Operation> Engine::submit(Channel& channel, OperationRequest req
 
 std::shared_ptr<Operation> Engine::submit(Channel& channel, PointToPointRequest request) {
   const Guard guard(*this);
+  progressOnce();  // so that a failure reported before the call is met by the call
   auto operation = channel.submit(std::move(request));
   alarmDriver();
   return operation;

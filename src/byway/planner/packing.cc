@@ -18,6 +18,7 @@
 #include "byway/planner/packing.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -158,7 +159,14 @@ bool somethingMoves(const PackingProblem& problem) {
 
 }  // namespace
 
+namespace {
+std::atomic<std::uint64_t> solves{0};
+}
+
+std::uint64_t packingSolves() { return solves; }
+
 std::vector<Candidate> packedCandidates(const Cell& cell, bool membersOnly) {
+  ++solves;
   if (cell.topology == nullptr || cell.live().empty()) return {};
   const auto packed = std::make_shared<Packed>();
   packed->cell = cell;

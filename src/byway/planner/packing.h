@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "byway/planner/construction.h"
@@ -17,5 +18,8 @@ inline constexpr int kPackingRanks = 8;
 // links between members of its group ("direct packing"). Throws Error{InvalidArgument} naming the
 // ranks when some member cannot be reached. Deterministic on one machine.
 std::vector<Candidate> packedCandidates(const Cell& cell, bool membersOnly);
+
+// How many LPs this process has solved so far, for tests of who pays for one.
+std::uint64_t packingSolves();
 
 }  // namespace byway

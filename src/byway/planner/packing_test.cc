@@ -184,7 +184,8 @@ TEST(Packing, RandomCellsAreSound) {
 }
 
 PlanRequest requestOf(const Cell& cell) {
-  PlanRequest request{cell.collective, cell.ranks, cell.groups, {}, cell.partialWeight, 1, {}};
+  PlanRequest request{cell.collective,    cell.ranks, cell.groups, {},
+                      cell.partialWeight, 1,          false,       {}};
   for (const double bytes : cell.blockBytes) {
     request.blockBytes.push_back(static_cast<std::uint64_t>(bytes));
   }

@@ -116,7 +116,9 @@ class Choice {
   void listCandidates() {
     const double largest = *std::max_element(cell_.blockBytes.begin(), cell_.blockBytes.end());
     linkTime_ = largest / memberRate();
+    const bool mayPack = !request_.onCallPath || linkTime_ >= kPackingPays;
     for (const auto& construction : constructions()) {
+      if (construction.id == kPacking && !mayPack) continue;
       add(construction.candidates(cell_), largest > 0);
     }
     if (request_.force.starts_with(kPacking) && !has(kPacking)) {

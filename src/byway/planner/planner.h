@@ -21,6 +21,9 @@ struct PlanRequest {
   // PARALLEL: how many groups of this size have a call of their own under way at the same time,
   // this one counted, each with the others' ranks as helpers. 1: the call has the links for itself.
   int liveGroups = 1;
+  // A call waits for the plan: no packing LP is solved unless the direct way takes at least
+  // kPackingPays seconds by link time, or there is none.
+  bool onCallPath = false;
   std::string force;  // "": choose; "direct"; or the name of a candidate
 };
 
@@ -44,6 +47,8 @@ struct Plan {
 // messages. Deterministic: ranks that ask the same get the same. Throws Error{InvalidArgument} for
 // groups that overlap, ranks out of range, or members that no link joins.
 inline constexpr double kRelayMargin = 0.02;
+// Ten times what an LP of eight ranks takes at most (docs/planner.md).
+inline constexpr Seconds kPackingPays = 0.5;
 Plan plan(const PlanRequest& request, const Topology& topology);
 
 }  // namespace byway
