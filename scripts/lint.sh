@@ -41,6 +41,7 @@ tidy() {
   fi
   if ((${#changed[@]} == 0)); then echo "no C++ source changed"; return; fi
   printf '%s\0' "${changed[@]}" | xargs -0 -n 1 -P "${JOBS:-1}" clang-tidy -p build/dev --quiet \
+    --extra-arg=-Wno-unknown-warning-option \
     2> >(grep -v ' warnings\? generated' >&2) # those of system headers, suppressed
 }
 

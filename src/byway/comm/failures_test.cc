@@ -132,7 +132,7 @@ TEST(Failures, ALateRankMeansATimeoutThatNamesIt) {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     expectMet(error, ErrorCode::Timeout);
     EXPECT_LT(took, 1.3);
-    EXPECT_NE(std::string(error.what()).find("2"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find('2'), std::string::npos) << error.what();
     expectBroken(comm);
     // Rank 2's engine has the news once a control message of a later call could arrive; both of the
     // others told it.

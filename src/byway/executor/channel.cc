@@ -257,6 +257,21 @@ void Channel::checkDeadlines(Seconds now) {
   }
 }
 
+// What a state machine throws (no memory, a fault of ours) fails its call, on whichever thread.
+template <typename Fn>
+bool Channel::guarded(const Operation& operation, const Fn& fn) {
+  try {
+    return fn();
+  } catch (const Error& error) {
+    found(
+        Error(error.code(), nameOf(operation) + ": " + error.what(), rank(), operation.sequence()));
+  } catch (const std::exception& error) {
+    found(Error(ErrorCode::Internal, nameOf(operation) + ": " + error.what(), rank(),
+                operation.sequence()));
+  }
+  return true;
+}
+
 // In call order; a call that waits for stage memory keeps later ones from taking it.
 void Channel::startWhatMay() {
   bool stageIsWaitedFor = false;
@@ -266,7 +281,8 @@ void Channel::startWhatMay() {
     const bool follows =
         std::any_of(operations_.begin(), operations_.begin() + static_cast<std::ptrdiff_t>(i),
                     [&](const auto& earlier) { return operation.mustFollow(*earlier); });
-    if (follows || (stageIsWaitedFor && operation.needsStage()) || !operation.tryStart()) {
+    if (follows || (stageIsWaitedFor && operation.needsStage()) ||
+        !guarded(operation, [&] { return operation.tryStart(); })) {
       stageIsWaitedFor = stageIsWaitedFor || operation.needsStage();
     }
   }
@@ -279,7 +295,9 @@ bool Channel::advance() {
     did = true;
   }
   if (!broken_) startWhatMay();
-  for (const auto& operation : operations_) did = operation->advance() || did;
+  for (const auto& operation : operations_) {
+    did = guarded(*operation, [&] { return operation->advance(); }) || did;
+  }
   if (broken_) cancelWhenMay();
   return retire() || did;
 }

@@ -72,6 +72,8 @@ class Channel {
  private:
   static constexpr std::size_t kRemembered = 64;
 
+  template <typename Fn>
+  bool guarded(const Operation& operation, const Fn& fn);
   void checkUsable() const;
   void mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key,
                 const Stamp& theirs);

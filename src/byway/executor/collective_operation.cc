@@ -81,8 +81,8 @@ void CollectiveOperation::planRounds() {
                 static_cast<double>(accumulatorBytes_) / static_cast<double>(elementBytes_))
           .any;
   if (need + slack <= static_cast<double>(quota)) return;
-  const double half =
-      static_cast<double>(quota / kRoundsInFlight / kAlignBytes * kAlignBytes) - slack;
+  roundStage_ = quota / kRoundsInFlight / kAlignBytes * kAlignBytes;
+  const double half = static_cast<double>(roundStage_) - slack;
   if (half <= 0) {
     throw Error(ErrorCode::Resource,
                 fmt::format("a stage quota of {} bytes is too small for this plan; raise it to {}",
@@ -90,7 +90,6 @@ void CollectiveOperation::planRounds() {
                 channel_.rank(), sequence());
   }
   roundCount_ = static_cast<std::uint32_t>(need / half) + 1;
-  roundStage_ = quota / kRoundsInFlight / kAlignBytes * kAlignBytes;
 }
 
 bool CollectiveOperation::needsStage() const {
@@ -100,7 +99,7 @@ bool CollectiveOperation::needsStage() const {
 bool CollectiveOperation::tryStart() {
   if (roundCount_ == 1) {
     startRound(0);
-    roundStage_ = stageBytes_ = rounds_[0]->binding.stageBytes;
+    stageBytes_ = rounds_[0]->binding.stageBytes;
   } else {
     stageBytes_ = roundStage_ * kRoundsInFlight;
   }

@@ -56,16 +56,20 @@ Engine::~Engine() {
     return;
   }
   {
-    const Guard guard(*this);
+    const std::scoped_lock lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
     transport_->wake();
   }
   if (thread_.joinable()) thread_.join();
-  for (auto& [id, channel] : channels_) {
-    channel->breakWith(Error(ErrorCode::Aborted, "the process shuts down"), false);
+  try {
+    for (auto& [id, channel] : channels_) {
+      channel->breakWith(Error(ErrorCode::Aborted, "the process shuts down"), false);
+    }
+    transport_->close(kCloseTransport);
+  } catch (const std::exception& e) {
+    log(LogLevel::Error, std::string("byway: while shutting down: ") + e.what());
   }
-  transport_->close(kCloseTransport);
 }
 
 void Engine::checkProcess() const {
