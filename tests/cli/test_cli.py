@@ -89,11 +89,13 @@ def test_documented_options_are_those_that_exist(byway, command):
     [
         ([], "byway: A subcommand is required"),
         (["dance"], '"dance" is no command'),
-        (["plan"], "no collective"),
+        (["plan"], "byway plan: name a COLLECTIVE (allreduce, "),
         (["plan", "allsum"], '"allsum" is no collective; there are: allreduce'),
         (["plan", "allreduce", "--active", "9"], "--active 9: there are 8 ranks"),
-        (["plan", "allreduce", "--active", "x"], "--active"),
-        (["plan", "allreduce", "--groups", "0,1;1,2"], "rank 1"),
+        (["plan", "allreduce", "--active", "x"], '--active: "x" is not a whole number from 1 ('),
+        (["plan", "allreduce", "--active", "0"], '--active: "0" is not a whole number from 1 ('),
+        (["plan", "allreduce", "--groups", ""], '--groups: "" is not a list of groups'),
+        (["plan", "allreduce", "--groups", "0,1;1,2"], "byway plan: rank 1"),
         (["plan", "allreduce", "--groups", "0,a"], '--groups: "a" is not a rank'),
         (["plan", "allreduce", "--groups", "0,1", "--fused"], "--groups excludes"),
         (["plan", "allreduce", "--bytes", "8X"], '--bytes: "8X"'),
@@ -107,7 +109,9 @@ def test_documented_options_are_those_that_exist(byway, command):
         (["plan", "allreduce", "--json", "/nonexistent/x.json"], "/nonexistent/x.json"),
         (["plan", "allreduce", "--strange"], "--strange"),
         (["limits"], "name a COLLECTIVE"),
+        (["limits", "allreduce", "--all", "--active", "2"], "--all excludes"),
         (["verify"], "FILE"),
+        (["verify", "x", "--accumulator-ratio", "abc"], '"abc" is not a number above 0'),
         (["verify", "missing.json"], "cannot read missing.json"),
         (["verify", "."], "it is a folder"),
         (["table", "--sizes", "9-1"], "--sizes"),
@@ -115,11 +119,14 @@ def test_documented_options_are_those_that_exist(byway, command):
         (["run", "-n", "2"], "no PROGRAM"),
         (["run", "true"], "--ranks"),
         (["run", "-n", "0", "true"], "--ranks"),
+        (["run", "-n", "x", "true"], '--ranks: "x" is not a whole number from 1 to 4096'),
         (["demo", "--rate", "fast"], '--rate: "fast"'),
         (["demo", "--cells", "("], '--cells: "("'),
         (["demo", "--cells", "nothing"], '--cells: "nothing" matches none'),
         (["demo", "--pairs", "0"], "--pairs"),
         (["demo", "--json", "/nonexistent/x.json"], "/nonexistent/x.json"),
+        (["demo", "--json", ""], 'cannot write ""'),
+        (["demo", "--picture", "/nonexistent/x.png"], "cannot write /nonexistent/x.png"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(byway, arguments, expected):
@@ -200,6 +207,21 @@ def test_limits(byway, tmp_path):
     assert len(rows) == 48
     found = {(r["collective"], r["active"], r["scenario"]): r["limit"] for r in rows}
     assert found["all-to-all", 4, "fused"] == pytest.approx(5 / 3)
+    byway("limits", "reduce", "--all", "--json", "l.json")
+    rows = json.loads((tmp_path / "l.json").read_text())["rows"]
+    assert [r["collective"] for r in rows] == 6 * ["reduce"]
+
+
+def test_members_without_a_link(byway, tmp_path):
+    links = [[0 if i == j or {i, j} == {2, 3} else 5e10 for j in range(4)] for i in range(4)]
+    topology = {"byway": "topology", "version": 1, "ranks": 4, "links_Bps": links}
+    (tmp_path / "t.json").write_text(json.dumps(topology))
+    call = ("allreduce", "--groups", "2,3", "--topology", "t.json", "--json", "x.json")
+    assert "direct   none" in byway("plan", *call).stdout
+    assert byway("limits", *call).stdout.split()[-3::2] == ["-", "-"]
+    row = json.loads((tmp_path / "x.json").read_text())["rows"][0]
+    assert (row["direct_s"], row["limit"]) == (None, None)
+    assert row["limit_s"] > 0
 
 
 def test_limits_of_unequal_groups(byway, tmp_path):
@@ -270,6 +292,13 @@ def test_table(byway, tmp_path):
     assert max(row["of_limit"] for row in document["rows"]) < 1.0001
 
 
+def test_table_shows_each_size_once(byway):
+    call = ("table", "--collective", "reduce", "--latency", "0", "--active", "2", "--sizes")
+    assert byway(*call, "1Mi").stdout.count("1 MiB  ") == 1
+    heading = byway(*call, "2Mi,1Mi,1Mi").stdout.splitlines()[1]
+    assert re.findall(r"\d MiB", heading) == ["1 MiB", "2 MiB"]
+
+
 # --- doctor
 
 
@@ -283,7 +312,7 @@ def test_doctor(byway, tmp_path):
 
 
 def test_doctor_reports_a_bad_topology(byway):
-    assert "mesh:x" in byway("doctor", BYWAY_TOPOLOGY="mesh:x").stdout
+    assert "mesh:x" in byway("doctor", BYWAY_TOPOLOGY="mesh:x", status=1).stdout
 
 
 # --- run

@@ -153,8 +153,14 @@ Layout layoutOf(const Shape& shape, int rank, const std::vector<std::uint64_t>& 
   return layout;
 }
 
-void checkBytes(const char* name, const Call& call, std::uint64_t have, std::uint64_t need) {
+void checkBytes(const char* name, const Call& call, bool isMember, std::uint64_t have,
+                std::uint64_t need) {
   if (have == need) return;
+  if (!isMember) {
+    invalid(fmt::format("{} of {} has {} bytes on a rank that is in no group; ranks that only help "
+                        "pass empty regions",
+                        name, toString(call.collective), have));
+  }
   invalid(fmt::format("{} of {} has {} bytes, but the counts ask for {}", name,
                       toString(call.collective), have, need));
 }
@@ -222,8 +228,9 @@ OperationRequest makeRequest(CommunicatorState& state, const Call& call, const F
   request.output = Segments(mine.output.parts());
   const Layout layout = layoutOf(request.schedule->schedule().shape, state.rank,
                                  request.blockCounts, sizeOf(call.dtype));
-  checkBytes("the input", call, request.input.bytes(), layout.inputBytes);
-  checkBytes("the output", call, request.output.bytes(), layout.outputBytes);
+  const bool isMember = membershipOf(request.schedule->schedule().shape, state.rank).group >= 0;
+  checkBytes("the input", call, isMember, request.input.bytes(), layout.inputBytes);
+  checkBytes("the output", call, isMember, request.output.bytes(), layout.outputBytes);
   checkAliasing(call, layout, request.input, request.output);
   request.stamp =
       toStamp(fingerprintOf(call, groups, request.blockCounts, request.schedule->hash()));

@@ -73,6 +73,9 @@ PlanFacts factsOf(const Plan& plan, const PlanRequest& request, const Topology& 
   result.stage = stageNeed(schedule, bytes, request.partialWeight);
   result.messages = schedule.transfers.size();
   result.limit = limitOf(request, topology);
+  result.direct = std::any_of(plan.considered.begin(), plan.considered.end(), [](const auto& one) {
+    return one.direct && one.predicted >= 0 && one.predicted < kNever;
+  });
   return result;
 }
 

@@ -25,6 +25,7 @@ struct PlanFacts {
   StageNeed stage;         // bytes
   std::size_t messages = 0;
   std::optional<Seconds> limit;
+  bool direct = true;  // false: members' own links do not suffice, Plan::direct is a relay
 };
 
 PlanFacts factsOf(const Plan& plan, const PlanRequest& request, const Topology& topology);

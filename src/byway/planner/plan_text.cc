@@ -54,7 +54,9 @@ std::string choice(const Plan& plan, const PlanFacts& facts) {
   auto text = fmt::format("chosen   {}: {} predicted, {} messages, hash {:016x}\n",
                           plan.chosen->schedule().name, time(plan.predicted), facts.messages,
                           plan.chosen->hash());
-  if (plan.relayed()) {
+  if (!facts.direct) {
+    text += "direct   none: the links between members do not suffice\n";
+  } else if (plan.relayed()) {
     text += fmt::format("direct   {}: {} predicted; relay is {:.3f} times as fast\n",
                         plan.direct->schedule().name, time(plan.directPredicted),
                         plan.directPredicted / plan.predicted);

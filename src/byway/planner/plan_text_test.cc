@@ -43,6 +43,21 @@ TEST(PlanText, ADirectChoiceIsCalledSo) {
   EXPECT_THAT(text, HasSubstr("among 8 ranks on host, 8 B in 1 block"));
 }
 
+TEST(PlanText, NoDirectScheduleWhereMembersHaveNoLink) {
+  auto mesh = parseTopology("mesh:8", 8);
+  mesh.links[0 * 8 + 1] = mesh.links[1 * 8 + 0] = 0;
+  auto request = pair(100'000'000);
+  for (const char* route : {"", "packing"}) {
+    request.force = route;
+    const auto result = plan(request, mesh);
+    EXPECT_THAT(explain(result, request, mesh), HasSubstr("direct   none")) << route;
+    const auto json = nlohmann::json::parse(planToJson(result, request, mesh));
+    EXPECT_TRUE(json["direct_route"].is_null());
+    EXPECT_TRUE(json["direct_s"].is_null());
+    EXPECT_EQ(json["same_plan"], false);
+  }
+}
+
 TEST(PlanText, WorksForEveryCollectiveAndForNothing) {
   const auto mesh = parseTopology("mesh:4", 4);
   for (const auto collective :

@@ -106,7 +106,7 @@ std::string toText(const Schedule& s) {
       out += fmt::format("  {} = {}", text(s, step.to),
                          step.kind == StepKind::Copy ? "copy" : "reduce");
       for (const Ref& in : s.inputsOf(step)) out += ' ' + text(s, in);
-      if (step.divisor != 1) out += fmt::format(" / {}", step.divisor);
+      if (step.divisor != 1) out += fmt::format(" (AVG divides by {})", step.divisor);
       if (step.skipWhenAliased) out += " unless in place";
       out += '\n';
     }

@@ -10,6 +10,7 @@
 
 #include "byway/base/error.h"
 #include "byway/tools/files.h"
+#include "byway/tools/option_checks.h"
 #include "byway/tools/values.h"
 
 namespace byway::tools {
@@ -51,17 +52,17 @@ void checkElements(const DescribedCall& call) {
 
 }  // namespace
 
-void addCallArguments(CLI::App& sub, CallArguments& arguments, bool collectiveNeeded) {
-  auto* name = sub.add_option("COLLECTIVE", arguments.collective, collectiveNames());
-  if (collectiveNeeded) name->required();
-  sub.add_option("--groups", arguments.groups, "Members of each group: \"0,1;2,3\"");
+void addCallArguments(CLI::App& sub, CallArguments& arguments) {
+  sub.add_option("COLLECTIVE", arguments.collective, collectiveNames());
+  sub.add_option("--groups", arguments.groups, "Members of each group: \"0,1;2,3\"")
+      ->check(notEmpty("a list of groups"));
   sub.add_option("--active", arguments.active,
                  "Instead: a group of the first A ranks (default: all ranks)")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   sub.add_flag("--fused", arguments.fused,
                "With --active: as many groups of A as there is room for");
   sub.add_option("--ranks", arguments.ranks, "Ranks in all (default: the topology's, else 8)")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   sub.add_option("--bytes", arguments.bytes,
                  "The count of allreduce, broadcast, reduce; a rank's block; or all-to-all's "
                  "segment; a list gives each group its own (suffixes k, M, G, Ki, Mi, Gi)")
@@ -70,10 +71,15 @@ void addCallArguments(CLI::App& sub, CallArguments& arguments, bool collectiveNe
   sub.add_option("--op", arguments.op, "Reduction")->capture_default_str();
   sub.add_option("--root", arguments.root, "Root's position in its group")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   sub.add_option("--topology", arguments.topology,
                  "host, mesh:N[@RATE[,US]], switch:N[@RATE] or a JSON file (default: "
                  "BYWAY_TOPOLOGY)");
+}
+
+void requireCollective(const CallArguments& arguments, const char* instead) {
+  if (!arguments.collective.empty()) return;
+  refuse(fmt::format("name a COLLECTIVE ({}) or {}", collectiveNames(), instead));
 }
 
 Topology describedTopology(const std::string& text, int ranks, const std::string& fallback) {

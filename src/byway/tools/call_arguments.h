@@ -28,8 +28,10 @@ struct DescribedCall {
   std::vector<std::uint64_t> bytes;  // per group, the collective's unit
 };
 
-// `collectiveNeeded`: `byway limits --all` needs none.
-void addCallArguments(CLI::App& sub, CallArguments& arguments, bool collectiveNeeded);
+void addCallArguments(CLI::App& sub, CallArguments& arguments);
+
+// Throws where none is given; `instead` is the option that needs none.
+void requireCollective(const CallArguments& arguments, const char* instead);
 
 // `fallback`: the topology where neither the option nor BYWAY_TOPOLOGY names one ("mesh" stands for
 // a mesh of all ranks). Throws Error{InvalidArgument} naming the option.

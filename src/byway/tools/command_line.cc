@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -47,6 +48,14 @@ std::string oneLine(std::string text) {
   return text;
 }
 
+// The library names the function; "byway plan: plan: ..." would say it twice.
+std::string withoutFunction(const std::string& command, const std::string& what) {
+  const std::string_view prefix = command == "plan"     ? "plan: "
+                                  : command == "limits" ? "limit: "
+                                                        : "";
+  return what.starts_with(prefix) ? what.substr(prefix.size()) : what;
+}
+
 int complain(const std::string& command, const std::string& what, int status) {
   fmt::print(stderr, "byway{}{}: {}\n", command.empty() ? "" : " ", command, oneLine(what));
   return status;
@@ -56,7 +65,7 @@ int act(const std::string& command, const Action& action) {
   try {
     return action();
   } catch (const Error& error) {
-    return complain(command, error.what(),
+    return complain(command, withoutFunction(command, error.what()),
                     error.code() == ErrorCode::InvalidArgument ? kBadInput : kFailed);
   } catch (const std::exception& error) {
     return complain(command, error.what(), kFailed);

@@ -3,6 +3,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -28,6 +29,7 @@ namespace {
 struct Finding {
   std::string what, found, advice;
   bool good = true;
+  bool invalid = false;  // calls would fail
 };
 
 std::string firstLine(const char* path) {
@@ -105,7 +107,7 @@ void findSettings(std::vector<Finding>& findings) {
          topology.bus > 0 ? "relay never pays on it; state the real links by BYWAY_TOPOLOGY" : "",
          true});
   } catch (const Error& error) {
-    findings.push_back({"topology", "invalid", error.what(), false});
+    findings.push_back({"topology", "invalid", error.what(), false, true});
   }
 }
 
@@ -134,14 +136,18 @@ int examine(const std::string& json) {
     }
     writeFileAtomically(json, document.dump(2) + "\n");
   }
-  return kOk;
+  const bool invalid =
+      std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.invalid; });
+  return invalid ? kFailed : kOk;
 }
 
 }  // namespace
 
 void addDoctorCommand(CLI::App& app, Action& action) {
-  auto* sub =
-      app.add_subcommand("doctor", "Show what is found here, what is missing, how to get it");
+  auto* sub = app.add_subcommand(
+      "doctor",
+      "Show what is found here, what is missing, how to get it; exit status 1 with "
+      "an invalid setting");
   auto json = std::make_shared<std::string>();
   sub->add_option("--json", *json, "Write the findings to FILE");
   sub->callback([&action, json] { action = [json] { return examine(*json); }; });

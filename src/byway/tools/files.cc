@@ -54,6 +54,7 @@ void writeFileAtomically(const std::string& path, std::string_view content) {
 
 void requireWritable(const std::string& path) {
   if (path == "-") return;
+  if (path.empty()) fail("write", "\"\"", "it is no file name");
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) fail("write", path, "it is a folder");
   const std::string draft = draftOf(path);

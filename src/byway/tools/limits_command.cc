@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -31,13 +32,25 @@ struct LimitRow {
   Collective collective;
   std::string scenario;
   std::vector<Group> groups;
-  std::uint64_t bytes = 0;       // of the largest group
-  double direct = 0, limit = 0;  // seconds
+  std::uint64_t bytes = 0;  // of the largest group
+  std::optional<Seconds> direct;
+  Seconds limit = 0;
 };
+
+// Nothing where links between members do not suffice; that links of all ranks do is known.
+std::optional<double> directLimit(LimitRequest request, const Topology& topology) {
+  request.direct = true;
+  try {
+    return fluidLimit(request, topology);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::InvalidArgument) throw;
+    return std::nullopt;
+  }
+}
 
 LimitRow limitRow(Collective collective, const std::vector<Group>& groups,
                   const std::vector<std::uint64_t>& bytes, const Topology& topology) {
-  LimitRow row{collective, groups.size() == 1 ? "single" : "fused", groups, 0, 0, 0};
+  LimitRow row{collective, groups.size() == 1 ? "single" : "fused", groups, 0, {}, 0};
   row.bytes = *std::max_element(bytes.begin(), bytes.end());
   LimitRequest request;
   request.collective = collective;
@@ -49,18 +62,19 @@ LimitRow limitRow(Collective collective, const std::vector<Group>& groups,
   }
   const auto unit = static_cast<double>(row.bytes);
   row.limit = unit * fluidLimit(request, topology);
-  request.direct = true;
-  row.direct = unit * fluidLimit(request, topology);
+  if (const auto direct = directLimit(request, topology)) row.direct = unit * *direct;
   return row;
 }
 
-std::vector<LimitRow> regularRows(const DescribedCall& call) {
+// Of all collectives, or of `only`.
+std::vector<LimitRow> regularRows(const DescribedCall& call, std::optional<Collective> only) {
   constexpr std::array kActive{2, 3, 4};
   const int n = call.topology.ranks;
   std::vector<LimitRow> rows;
 #define BYWAY_X(id, name, reducing) Collective::id,
   for (const Collective collective : {BYWAY_COLLECTIVES(BYWAY_X)}) {
 #undef BYWAY_X
+    if (only && collective != *only) continue;
     for (const int active : kActive) {
       for (const bool fused : {false, true}) {
         const auto groups = regularGroups(n, active, fused);
@@ -72,7 +86,16 @@ std::vector<LimitRow> regularRows(const DescribedCall& call) {
   return rows;
 }
 
-double speedup(const LimitRow& row) { return row.limit > 0 ? row.direct / row.limit : 1; }
+std::optional<double> speedup(const LimitRow& row) {
+  if (!row.direct) return std::nullopt;
+  return row.limit > 0 ? *row.direct / row.limit : 1;
+}
+
+std::string fixed(std::optional<double> value) {
+  return value ? fmt::format("{:.4f}", *value) : "-";
+}
+
+Json orNull(std::optional<double> value) { return value ? Json(*value) : Json(); }
 
 void print(const std::vector<LimitRow>& rows, const Topology& topology) {
   fmt::print(
@@ -84,8 +107,8 @@ void print(const std::vector<LimitRow>& rows, const Topology& topology) {
   for (const LimitRow& row : rows) {
     table.add({toString(row.collective), std::to_string(row.groups[0].size()), row.scenario,
                groupsText(row.groups), bytesText(row.bytes),
-               fmt::format("{:.4f}", row.direct * kMilli),
-               fmt::format("{:.4f}", row.limit * kMilli), fmt::format("{:.4f}", speedup(row))});
+               row.direct ? fixed(*row.direct * kMilli) : "-", fixed(row.limit * kMilli),
+               fixed(speedup(row))});
   }
   table.print();
 }
@@ -102,9 +125,9 @@ std::string toJson(const std::vector<LimitRow>& rows, const Topology& topology) 
                                 {"groups", groups},
                                 {"ranks", topology.ranks},
                                 {"bytes", row.bytes},
-                                {"direct_s", row.direct},
+                                {"direct_s", orNull(row.direct)},
                                 {"limit_s", row.limit},
-                                {"limit", speedup(row)}});
+                                {"limit", orNull(speedup(row))}});
   }
   return document.dump(2) + "\n";
 }
@@ -112,13 +135,15 @@ std::string toJson(const std::vector<LimitRow>& rows, const Topology& topology) 
 int showLimits(const LimitsOptions& options) {
   if (!options.json.empty()) requireWritable(options.json);
   CallArguments arguments = options.call;
-  if (options.all && arguments.collective.empty()) arguments.collective = "allreduce";
-  if (arguments.collective.empty()) {
-    throw Error(ErrorCode::InvalidArgument,
-                "name a COLLECTIVE (" + collectiveNames() + ") or --all");
+  if (options.all && (!arguments.groups.empty() || arguments.active > 0 || arguments.fused)) {
+    throw Error(ErrorCode::InvalidArgument, "--all excludes --groups, --active and --fused");
   }
+  const bool every = options.all && arguments.collective.empty();
+  if (every) arguments.collective = toString(Collective::AllReduce);
+  requireCollective(arguments, "--all");
   const DescribedCall call = describeCall(arguments, "mesh");
-  const auto rows = options.all ? regularRows(call)
+  const auto only = every ? std::nullopt : std::optional(call.request.collective);
+  const auto rows = options.all ? regularRows(call, only)
                                 : std::vector{limitRow(call.request.collective, call.request.groups,
                                                        call.bytes, call.topology)};
   print(rows, call.topology);
@@ -131,9 +156,9 @@ int showLimits(const LimitsOptions& options) {
 void addLimitsCommand(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("limits", "Show the least time that any schedule needs");
   auto options = std::make_shared<LimitsOptions>();
-  addCallArguments(*sub, options->call, false);
+  addCallArguments(*sub, options->call);
   sub->add_flag("--all", options->all,
-                "All collectives for groups of 2, 3 and 4, single and fused");
+                "All collectives, or the one named, for groups of 2, 3 and 4, single and fused");
   sub->add_option("--json", options->json, "Write the rows to FILE");
   sub->callback([&action, options] { action = [options] { return showLimits(*options); }; });
 }

@@ -31,6 +31,7 @@ int listConstructions() {
 
 int showPlan(const PlanOptions& options) {
   if (options.constructions) return listConstructions();
+  requireCollective(options.call, "--constructions");
   const DescribedCall call = describeCall(options.call, "host");
   for (const auto& path : {options.json, options.dot, options.schedule}) {
     if (!path.empty()) requireWritable(path);
@@ -59,7 +60,7 @@ int showPlan(const PlanOptions& options) {
 void addPlanCommand(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("plan", "Show which schedule a call would get, and why");
   auto options = std::make_shared<PlanOptions>();
-  addCallArguments(*sub, options->call, false);
+  addCallArguments(*sub, options->call);
   sub->add_option("--route", options->call.route, "Take this candidate (\"direct\", \"S3 K=24\")");
   sub->add_option("--json", options->json, "Write the plan to FILE");
   sub->add_option("--dot", options->dot, "Write a Graphviz picture of the schedule to FILE");

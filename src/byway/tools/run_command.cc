@@ -8,6 +8,7 @@
 #include "byway/base/error.h"
 #include "byway/tools/command.h"
 #include "byway/tools/launcher.h"
+#include "byway/tools/option_checks.h"
 
 namespace byway::tools {
 namespace {
@@ -45,7 +46,7 @@ void addRunCommand(CLI::App& app, Action& action, std::vector<std::string> progr
   auto ranks = std::make_shared<int>(1);
   sub->add_option("-n,--ranks", *ranks, "Number of ranks")
       ->required()
-      ->check(CLI::Range(1, kMostRanks));
+      ->check(wholeNumber(1, kMostRanks));
   sub->callback([&action, ranks, program = std::move(program)] {
     action = [ranks, program] {
       if (program.empty()) {

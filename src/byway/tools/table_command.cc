@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 #include "byway/tools/call_arguments.h"
 #include "byway/tools/command.h"
 #include "byway/tools/files.h"
+#include "byway/tools/option_checks.h"
 #include "byway/tools/text_table.h"
 #include "byway/tools/values.h"
 
@@ -26,6 +28,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kMostRanks = 64;
 constexpr double kTolerance = 1e-9;  // of times added up in another order
 
 struct TableOptions {
@@ -136,21 +139,23 @@ std::string speedupAt(const Series& series, std::size_t index) {
 
 void print(const std::vector<Series>& all) {
   const auto& sizes = all.front().points;
-  const std::array shown{std::size_t{0}, sizes.size() / 2, sizes.size() - 1};
-  TextTable table({"collective", "A", "scenario", "latency us", "relay from",
-                   bytesText(sizes[shown[0]].bytes), bytesText(sizes[shown[1]].bytes),
-                   bytesText(sizes[shown[2]].bytes), "limit", "least", "route of the largest"});
+  const std::set shown{std::size_t{0}, sizes.size() / 2, sizes.size() - 1};
+  std::vector<std::string> header{"collective", "A", "scenario", "latency us", "relay from"};
+  for (const auto index : shown) header.push_back(bytesText(sizes[index].bytes));
+  header.insert(header.end(), {"limit", "least", "route of the largest"});
+  TextTable table(std::move(header));
   for (const Series& series : all) {
     double least = series.points[0].speedup();
     for (const Point& point : series.points) least = std::min(least, point.speedup());
     const Point* crossover = series.crossover();
-    table.add({toString(series.collective), std::to_string(series.active),
-               series.fused ? "fused" : "single", fmt::format("{:g}", series.latency),
-               crossover == nullptr ? "-" : bytesText(crossover->bytes),
-               speedupAt(series, shown[0]), speedupAt(series, shown[1]),
-               speedupAt(series, shown[2]), fmt::format("{:.3f}", series.limit),
-               fmt::format("{:.3f}", least), series.points.back().route},
-              series.slower() ? Colour::Bad : Colour::None);
+    std::vector<std::string> row{toString(series.collective), std::to_string(series.active),
+                                 series.fused ? "fused" : "single",
+                                 fmt::format("{:g}", series.latency),
+                                 crossover == nullptr ? "-" : bytesText(crossover->bytes)};
+    for (const auto index : shown) row.push_back(speedupAt(series, index));
+    row.insert(row.end(), {fmt::format("{:.3f}", series.limit), fmt::format("{:.3f}", least),
+                           series.points.back().route});
+    table.add(std::move(row), series.slower() ? Colour::Bad : Colour::None);
   }
   table.print();
 }
@@ -220,6 +225,8 @@ int showTable(const TableOptions& options) {
   const DType dtype = dtypeNamed(options.dtype);
   std::vector<std::uint64_t> sizes = parseSizes(options.sizes, "--sizes");
   for (std::uint64_t& size : sizes) size -= size % sizeOf(dtype);
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) {
     throw Error(ErrorCode::InvalidArgument, "--sizes: a size holds no element");
   }
@@ -252,7 +259,9 @@ void addTableCommand(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand(
       "table", "Sweep collectives, sizes and latencies on a virtual clock: chosen against direct");
   auto options = std::make_shared<TableOptions>();
-  sub->add_option("--sizes", options->sizes, "From-to in steps of four, or a list")
+  sub->add_option("--sizes", options->sizes,
+                  "From-to in steps of four, or a list; the table shows the first, the middle and "
+                  "the last, the JSON file all")
       ->capture_default_str();
   sub->add_option("--latency", options->latency, "Latencies of the links in microseconds")
       ->capture_default_str();
@@ -261,7 +270,7 @@ void addTableCommand(CLI::App& app, Action& action) {
   sub->add_option("--collective", options->collective, "Only this one");
   sub->add_option("--ranks", options->ranks, "Ranks in all")
       ->capture_default_str()
-      ->check(CLI::Range(2, 64));
+      ->check(wholeNumber(2, kMostRanks));
   sub->add_option("--dtype", options->dtype, "Element type")->capture_default_str();
   sub->add_option("--json", options->json, "Write all points to FILE");
   sub->callback([&action, options] { action = [options] { return showTable(*options); }; });

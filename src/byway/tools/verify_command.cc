@@ -12,6 +12,7 @@
 #include "byway/schedule/verify.h"
 #include "byway/tools/command.h"
 #include "byway/tools/files.h"
+#include "byway/tools/option_checks.h"
 #include "byway/tools/values.h"
 
 namespace byway::tools {
@@ -71,7 +72,7 @@ void addVerifyCommand(CLI::App& app, Action& action) {
   sub->add_option("--accumulator-ratio", options->accumulatorRatio,
                   "How much more a partial sum weighs than an element (2: bfloat16)")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(numberAboveZero());
   sub->callback([&action, options] { action = [options] { return verifyFile(*options); }; });
 }
 

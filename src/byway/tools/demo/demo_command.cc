@@ -113,8 +113,12 @@ int runReally(const Options& options, DemoResults& results) {
   return status;
 }
 
+bool wantsPicture(const Options& options) {
+  return !options.picture.empty() && options.json != "-";
+}
+
 void draw(const Options& options) {
-  if (options.picture.empty() || options.json == "-") return;
+  if (!wantsPicture(options)) return;
   for (const std::string& python : pythonCandidates()) {
     if (!pythonRuns(python, "import matplotlib, byway.plot")) continue;
     if (runProgram({python, "-m", "byway.plot", options.json, options.picture}) == 0) {
@@ -142,6 +146,7 @@ int runDemo(const Options& options) {
   results.onVirtualClock = options.isVirtual;
   const auto cells = demoCells(results.settings);
   requireWritable(options.json);
+  if (wantsPicture(options)) requireWritable(options.picture);
   printHeading(results.settings, cells, options.isVirtual);
   if (options.isVirtual) {
     Progress progress(cells.size(), static_cast<double>(cells.size()));

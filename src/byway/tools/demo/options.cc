@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "byway/tools/option_checks.h"
 #include "byway/tools/values.h"
 
 namespace byway::tools {
@@ -38,13 +39,13 @@ void addDemoOptions(CLI::App& sub, DemoOptions& options) {
       ->capture_default_str();
   sub.add_option("--latency", options.latency, "Latency of every link in microseconds")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, kMostLatency));
+      ->check(numberBetween(0, kMostLatency));
   sub.add_option("--seconds", options.seconds, "How long direct shall take; sizes follow from it")
       ->capture_default_str()
-      ->check(CLI::Range(0.001, kMostSeconds));
+      ->check(numberBetween(0.001, kMostSeconds));
   sub.add_option("--pairs", options.pairs, "Pairs of runs, direct and chosen, for each cell")
       ->capture_default_str()
-      ->check(CLI::Range(1, kMostPairs));
+      ->check(wholeNumber(1, kMostPairs));
   sub.add_option("--cells", options.cells,
                  "Only cells whose name (\"allreduce A=2 single float32 n=8\") matches this "
                  "regular expression");

@@ -51,8 +51,9 @@ std::optional<T> read(std::span<const std::byte>& from) {
 
 template <class T>
 void write(std::vector<std::byte>& to, const T& value) {
-  const auto bytes = std::as_bytes(std::span(&value, 1));
-  to.insert(to.end(), bytes.begin(), bytes.end());
+  const std::size_t at = to.size();
+  to.resize(at + sizeof value);
+  std::memcpy(to.data() + at, &value, sizeof value);
 }
 
 bool hasMessage(AmType type) { return type == AmType::Eager || type == AmType::Announce; }
