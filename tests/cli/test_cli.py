@@ -294,9 +294,9 @@ def test_table(byway, tmp_path):
 
 def test_table_shows_each_size_once(byway):
     call = ("table", "--collective", "reduce", "--latency", "0", "--active", "2", "--sizes")
-    assert byway(*call, "1Mi").stdout.count("1 MiB  ") == 1
-    heading = byway(*call, "2Mi,1Mi,1Mi").stdout.splitlines()[1]
-    assert re.findall(r"\d MiB", heading) == ["1 MiB", "2 MiB"]
+    for sizes, shown in (("1Mi", ["1 MiB"]), ("2Mi,1Mi,1Mi", ["1 MiB", "2 MiB"])):
+        heading = byway(*call, sizes).stdout.splitlines()[1]
+        assert re.findall(r"\d MiB", heading) == shown
 
 
 # --- doctor

@@ -18,7 +18,17 @@ namespace {
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 56;
 
+// A caller in another language may pass any number.
+void checkNames(Collective collective, DType dtype, ReduceOp op) {
+  if (collective > Collective::Gather) {
+    invalid(fmt::format("{} is no collective", static_cast<int>(collective)));
+  }
+  if (dtype > DType::Complex128) invalid(fmt::format("{} is no dtype", static_cast<int>(dtype)));
+  if (op > ReduceOp::PremulSum) invalid(fmt::format("{} is no operation", static_cast<int>(op)));
+}
+
 void checkTypes(const Call& call) {
+  checkNames(call.collective, call.dtype, call.reduction.op);
   if (!reduces(call.collective)) return;
   if (const char* why = whyUnsupported(call.dtype, call.reduction.op)) {
     invalid(fmt::format("{} of {} by {}: {}", toString(call.collective), toString(call.dtype),
@@ -157,9 +167,10 @@ void checkBytes(const char* name, const Call& call, bool isMember, std::uint64_t
                 std::uint64_t need) {
   if (have == need) return;
   if (!isMember) {
-    invalid(fmt::format("{} of {} has {} bytes on a rank that is in no group; ranks that only help "
-                        "pass empty regions",
-                        name, toString(call.collective), have));
+    invalid(
+        fmt::format("{} of {} has {} bytes on a rank that is in no group; ranks that only help "
+                    "pass empty regions",
+                    name, toString(call.collective), have));
   }
   invalid(fmt::format("{} of {} has {} bytes, but the counts ask for {}", name,
                       toString(call.collective), have, need));
@@ -236,6 +247,7 @@ OperationRequest makeRequest(CommunicatorState& state, const Call& call, const F
       toStamp(fingerprintOf(call, groups, request.blockCounts, request.schedule->hash()));
   request.stageKind = state.options.memory;
   request.timeout = options.timeout.value_or(state.options.timeout);
+  if (!(request.timeout >= 0)) invalid(fmt::format("{} is no timeout", request.timeout));
   request.keepAlive = options.keepAlive;
   return request;
 }
@@ -250,17 +262,26 @@ std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call, b
   return prepare ? state.plans.prepare(query) : state.plans.look(query);
 }
 
+void checkOrRefuse(CommunicatorState& state, const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    state.engine->refuse(*state.open(), error);
+    throw Error(error.code(), error.what(), state.rank);
+  }
+}
+
 Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,
                 const CallOptions& options) {
-  Channel& channel = state.open();
+  const auto channel = state.open();
   OperationRequest request;
   try {
     request = makeRequest(state, call, mine, options);
   } catch (const Error& error) {
-    state.engine->refuse(channel, error);
+    state.engine->refuse(*channel, error);
     throw Error(error.code(), error.what(), state.rank);
   }
-  return {state.engine, state.engine->submit(channel, std::move(request))};
+  return {state.engine, state.engine->submit(*channel, std::move(request))};
 }
 
 }  // namespace byway

@@ -2,6 +2,7 @@
 // From a user's call to an operation: validation, counts, plan, fingerprint.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct Call {
 // this rank takes no part.
 Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,
                 const CallOptions& options);
+// Runs a check that comes before submitCall(); what it throws takes the call's number, as there.
+void checkOrRefuse(CommunicatorState& state, const std::function<void()>& check);
 // What a call's plan would be; prepared plans are kept for the calls to come.
 std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call, bool prepare);
 

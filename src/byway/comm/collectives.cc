@@ -59,7 +59,11 @@ Region joined(std::span<const Region> tensors) {
   return Region(std::move(parts));
 }
 
-void checkLists(std::span<const Region> smaller, std::span<const Region> larger, int ranks) {
+void checkLists(std::span<const Region> smaller, std::span<const Region> larger, DType dtype,
+                int ranks) {
+  if (sizeOf(dtype) == 0) {
+    throw Error(ErrorCode::InvalidArgument, fmt::format("{} is no dtype", static_cast<int>(dtype)));
+  }
   if (smaller.size() != larger.size()) {
     throw Error(ErrorCode::InvalidArgument,
                 fmt::format("lists of {} and {} tensors", smaller.size(), larger.size()));
@@ -155,7 +159,7 @@ Work Communicator::barrier(const CallOptions& options) {
 Work Communicator::allReduceCoalesced(std::span<const Region> inputs,
                                       std::span<const Region> outputs, DType dtype,
                                       const Reduction& reduction, const CallOptions& options) {
-  checkLists(inputs, outputs, 1);
+  checkOrRefuse(*state_, [&] { checkLists(inputs, outputs, dtype, 1); });
   const Region input = joined(inputs);
   return allReduce(input, joined(outputs), input.bytes() / sizeOf(dtype), dtype, reduction,
                    options);
@@ -164,7 +168,7 @@ Work Communicator::allReduceCoalesced(std::span<const Region> inputs,
 Work Communicator::allGatherCoalesced(std::span<const Region> inputs,
                                       std::span<const Region> outputs, DType dtype,
                                       const CallOptions& options) {
-  checkLists(inputs, outputs, state_->size);
+  checkOrRefuse(*state_, [&] { checkLists(inputs, outputs, dtype, state_->size); });
   const Region input = joined(inputs);
   return allGather(input, interleaved(outputs, state_->size), input.bytes() / sizeOf(dtype), dtype,
                    options);
@@ -173,7 +177,7 @@ Work Communicator::allGatherCoalesced(std::span<const Region> inputs,
 Work Communicator::reduceScatterCoalesced(std::span<const Region> inputs,
                                           std::span<const Region> outputs, DType dtype,
                                           const Reduction& reduction, const CallOptions& options) {
-  checkLists(outputs, inputs, state_->size);
+  checkOrRefuse(*state_, [&] { checkLists(outputs, inputs, dtype, state_->size); });
   const Region output = joined(outputs);
   return reduceScatter(interleaved(inputs, state_->size), output, output.bytes() / sizeOf(dtype),
                        dtype, reduction, options);

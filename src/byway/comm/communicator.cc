@@ -26,6 +26,9 @@ std::string topologyText(const CommunicatorOptions& options) {
 void checkRanks(const std::vector<int>& ranks, int self) {
   std::vector<int> sorted = ranks;
   std::sort(sorted.begin(), sorted.end());
+  if (!sorted.empty() && sorted[0] < 0) {
+    throw Error(ErrorCode::InvalidArgument, fmt::format("{} is no rank", sorted[0]));
+  }
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) {
     throw Error(ErrorCode::InvalidArgument, fmt::format("rank {} is listed twice", *twice));
@@ -58,13 +61,15 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
   Topology topology = parseTopology(topologyText(options), size);
   const Address address = endpoint->engine()->address();
   const std::string addressText(reinterpret_cast<const char*>(address.data()), address.size());
-  const Settings settings{{"topology (option or BYWAY_TOPOLOGY)",
-                           fmt::format("{} [{:016x}]", topology.name, topology.hash())},
-                          {"stage quota", std::to_string(options.stageQuota)},
-                          {"route", options.route},
-                          {"pace (option or BYWAY_PACE)",
-                           fmt::format("{} bytes/s, {} us", endpoint->pace().bytesPerSecond,
-                                       endpoint->pace().latency * 1e6)}};
+  const Settings settings{
+      {"topology (option or BYWAY_TOPOLOGY)",
+       fmt::format("{} [{:016x}]", topology.name, topology.hash())},
+      {"stage quota", std::to_string(options.stageQuota)},
+      {"route", options.route},
+      {"kind of memory", options.memory == MemoryKind::Phantom ? "phantom" : "host"},
+      {"pace (option or BYWAY_PACE)",
+       fmt::format("{} bytes/s, {} us", endpoint->pace().bytesPerSecond,
+                   endpoint->pace().latency * 1e6)}};
   const Meeting meeting = meet(store, name, ranks, self, addressText, settings, options.timeout);
   ChannelOptions channel;
   channel.id = meeting.id;
@@ -78,7 +83,7 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
                                                    std::move(options));
   state->rank = channel.rank;
   state->size = size;
-  state->channel = &state->engine->open(std::move(channel));
+  state->channel = state->engine->open(std::move(channel)).shared_from_this();
   return std::unique_ptr<Communicator>(new Communicator(std::move(state)));
 }
 
@@ -110,26 +115,31 @@ int Communicator::size() const { return state_->size; }
 const CommunicatorOptions& Communicator::options() const { return state_->options; }
 
 void Communicator::abort(const std::string& why) {
-  if (state_->channel != nullptr) state_->engine->abort(*state_->channel, why);
+  std::shared_ptr<Channel> channel;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    channel = state_->channel;
+  }
+  if (channel) state_->engine->abort(*channel, why);
 }
 
 void Communicator::destroy(Seconds bound) {
-  Channel* channel = nullptr;
+  std::shared_ptr<Channel> channel;
   {
     const std::scoped_lock lock(state_->mutex);
     channel = std::exchange(state_->channel, nullptr);
   }
-  if (channel != nullptr) state_->engine->close(*channel, bound);
+  if (channel) state_->engine->close(*channel, bound);
 }
 
 std::uint64_t Communicator::stageInUse() const {
-  Channel& channel = state_->open();
-  return state_->engine->locked([&] { return channel.stage().inUse(); });
+  const auto channel = state_->open();
+  return state_->engine->locked([&] { return channel->stage().inUse(); });
 }
 
 std::uint64_t Communicator::stagePeak() const {
-  Channel& channel = state_->open();
-  return state_->engine->locked([&] { return channel.stage().peak(); });
+  const auto channel = state_->open();
+  return state_->engine->locked([&] { return channel->stage().peak(); });
 }
 
 Work Communicator::fused(Collective collective, std::span<const CallGroup> groups,

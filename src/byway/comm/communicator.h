@@ -154,6 +154,8 @@ class Communicator {
   // order in which they were sent; receives are served in the order in which they were posted. Both
   // sides must state the same dtype and bytes; a difference is a Mismatch that names both and
   // breaks the communicator. A send is done when its buffer may be reused.
+  // Unlike collectives, these calls do not wait for earlier ones on the same memory (that could
+  // wait for the peer): wait for those first.
   Work send(const Region& region, DType dtype, int peer, std::uint32_t tag = 0,
             const CallOptions& options = {});
   Work recv(const Region& region, DType dtype, int peer, std::uint32_t tag = 0,

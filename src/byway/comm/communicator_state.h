@@ -17,12 +17,12 @@ struct CommunicatorState {
         plans(std::move(topology), options.route) {}
 
   // Throws Error{Broken} after destroy().
-  Channel& open() {
+  std::shared_ptr<Channel> open() {
     const std::scoped_lock lock(mutex);
     if (channel == nullptr) {
       throw Error(ErrorCode::Broken, "the communicator was destroyed", rank);
     }
-    return *channel;
+    return channel;
   }
 
   std::shared_ptr<Endpoint> endpoint;
@@ -32,7 +32,7 @@ struct CommunicatorState {
   int rank = 0;
   int size = 1;
   std::mutex mutex;
-  Channel* channel = nullptr;
+  std::shared_ptr<Channel> channel;
 };
 
 }  // namespace byway

@@ -78,10 +78,13 @@ Endpoint::~Endpoint() = default;
 
 std::shared_ptr<Endpoint> Endpoint::process(std::optional<Pace> wanted) {
   static std::mutex mutex;
-  // Never destroyed, but emptied at exit: before UCX's own clean-up runs, and only where no
-  // communicator still holds on.
+  // Never destroyed, but stopped at exit, before UCX's own clean-up runs, also where communicators
+  // still hold on. Buffers of calls under way then are let go of here.
   static auto* const all = new std::vector<std::shared_ptr<Endpoint>>();
-  static const int atExit = std::atexit([] { all->clear(); });
+  static const int atExit = std::atexit([] {
+    for (const auto& endpoint : *all) endpoint->engine()->shutdown();
+    all->clear();
+  });
   (void)atExit;
   Pace pace = wanted.value_or(Pace{});
   if (!wanted) {
@@ -100,7 +103,7 @@ std::shared_ptr<Endpoint> Endpoint::process(std::optional<Pace> wanted) {
   auto transport = std::make_unique<Transport>(pacedWire(makeUcxWire(), pace, kTick, phase));
   EngineOptions options;
   options.coresToSpare = false;
-  auto engine = std::make_shared<Engine>(std::move(transport), options);
+  auto engine = Engine::make(std::move(transport), options);
   all->push_back(std::make_shared<Endpoint>(std::move(engine), pace, true));
   return all->back();
 }
@@ -113,7 +116,7 @@ std::shared_ptr<Endpoint> Endpoint::inproc(std::shared_ptr<InprocFabric> fabric,
   auto wire = pacedWire(makeInprocWire(std::move(fabric), time), pace, selfDriven ? kTick : 0, 0);
   EngineOptions options;
   options.progressThread = selfDriven;
-  auto engine = std::make_shared<Engine>(std::make_unique<Transport>(std::move(wire)), options);
+  auto engine = Engine::make(std::make_unique<Transport>(std::move(wire)), options);
   return std::make_shared<Endpoint>(std::move(engine), pace, selfDriven);
 }
 

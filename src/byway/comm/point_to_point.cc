@@ -22,6 +22,7 @@ PointToPoint checked(const CommunicatorState& state, const SendOrRecv& part, std
     refuse(fmt::format("rank {} is not one of {}", part.peer, state.size));
   }
   if (part.tag >= kTags) refuse(fmt::format("tag {} is not below {}", part.tag, kTags));
+  if (sizeOf(part.dtype) == 0) refuse(fmt::format("{} is no dtype", static_cast<int>(part.dtype)));
   for (const Buffer& buffer : part.region.parts()) {
     if (buffer.bytes % sizeOf(part.dtype) != 0) {
       refuse(fmt::format("a part of {} bytes is no multiple of {}", buffer.bytes,
@@ -38,14 +39,18 @@ PointToPoint checked(const CommunicatorState& state, const SendOrRecv& part, std
 
 // A mistake here concerns nobody else: no number is taken and no rank is told.
 Work Communicator::batch(std::span<const SendOrRecv> parts, const CallOptions& options) {
-  Channel& channel = state_->open();
+  const auto channel = state_->open();
   PointToPointRequest request;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     request.transfers.push_back(checked(*state_, parts[i], i));
   }
   request.timeout = options.timeout.value_or(state_->options.timeout);
+  if (!(request.timeout >= 0)) {
+    throw Error(ErrorCode::InvalidArgument, fmt::format("{} is no timeout", request.timeout),
+                state_->rank);
+  }
   request.keepAlive = options.keepAlive;
-  return {state_->engine, state_->engine->submit(channel, std::move(request))};
+  return {state_->engine, state_->engine->submit(*channel, std::move(request))};
 }
 
 Work Communicator::send(const Region& region, DType dtype, int peer, std::uint32_t tag,

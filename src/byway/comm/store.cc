@@ -162,7 +162,15 @@ LaunchInfo launchInfo() {
   for (const Launcher& launcher : kLaunchers) {
     const char* rank = std::getenv(launcher.rank);
     const char* size = std::getenv(launcher.size);
-    if (rank == nullptr || size == nullptr) continue;
+    if (rank == nullptr && size == nullptr) continue;
+    if (rank == nullptr || size == nullptr) {
+      // RANK alone may be anybody's variable; ours are set together.
+      if (&launcher != &kLaunchers[0]) continue;
+      throw Error(
+          ErrorCode::InvalidArgument,
+          fmt::format("{} is set without {}", rank != nullptr ? launcher.rank : launcher.size,
+                      rank != nullptr ? launcher.size : launcher.rank));
+    }
     info.rank = number(launcher.rank, rank);
     info.size = number(launcher.size, size);
     if (info.rank >= info.size) {

@@ -55,8 +55,7 @@ VirtualWorld::VirtualWorld(const Topology& topology, std::uint64_t stageQuota, i
     auto wire = makePacedWire(makeInprocWire(fabric, clock_), std::move(pace));
     EngineOptions options;
     options.progressThread = false;
-    engines_.push_back(
-        std::make_shared<Engine>(std::make_unique<Transport>(std::move(wire)), options));
+    engines_.push_back(Engine::make(std::make_unique<Transport>(std::move(wire)), options));
     addresses.push_back(engines_.back()->address());
     rates.push_back(std::move(mine));
   }

@@ -26,7 +26,7 @@ struct ChannelOptions {
   std::uint64_t stageQuota = std::uint64_t{64} << 20;
 };
 
-class Channel {
+class Channel : public std::enable_shared_from_this<Channel> {
  public:
   Channel(Transport& transport, ChannelOptions options);
   Channel(const Channel&) = delete;

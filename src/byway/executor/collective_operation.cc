@@ -101,7 +101,8 @@ bool CollectiveOperation::tryStart() {
     startRound(0);
     stageBytes_ = rounds_[0]->binding.stageBytes;
   } else {
-    stageBytes_ = roundStage_ * kRoundsInFlight;
+    // A rank without slots takes nothing, as needsStage() says.
+    stageBytes_ = needsStage() ? roundStage_ * kRoundsInFlight : 0;
   }
   if (stageBytes_ > 0) {
     const auto offset = channel_.stage().take(stageBytes_);

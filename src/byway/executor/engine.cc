@@ -48,28 +48,36 @@ Engine::Engine(std::unique_ptr<Transport> transport, EngineOptions options)
   if (options_.progressThread) thread_ = std::thread([this] { threadMain(); });
 }
 
-Engine::~Engine() {
-  if (forkGeneration_ != forkGeneration.load()) {
-    // In a forked child nothing of this is ours: not the thread, not the descriptors.
-    if (thread_.joinable()) thread_.detach();
-    (void)transport_.release();  // NOLINT(bugprone-unused-return-value)
-    return;
-  }
+std::shared_ptr<Engine> Engine::make(std::unique_ptr<Transport> transport, EngineOptions options) {
+  // In a forked child nothing of an engine is the child's: not the lock and who sleeps on it, not
+  // the thread, not the descriptors. It is left alone.
+  return {new Engine(std::move(transport), options), [](Engine* engine) {
+            if (engine->forkGeneration_ == forkGeneration.load()) delete engine;
+          }};
+}
+
+Engine::~Engine() { shutdown(); }
+
+void Engine::shutdown() {
+  if (forkGeneration_ != forkGeneration.load()) return;
   {
     const std::scoped_lock lock(mutex_);
-    stopping_ = true;
+    if (std::exchange(stopping_, true)) return;
     changed_.notify_all();
     transport_->wake();
   }
   if (thread_.joinable()) thread_.join();
+  const std::scoped_lock lock(mutex_);
   try {
     for (auto& [id, channel] : channels_) {
       channel->breakWith(Error(ErrorCode::Aborted, "the process shuts down"), false);
     }
     transport_->close(kCloseTransport);
+    for (auto& [id, channel] : channels_) channel->advance();
   } catch (const std::exception& e) {
     log(LogLevel::Error, std::string("byway: while shutting down: ") + e.what());
   }
+  changed_.notify_all();
 }
 
 void Engine::checkProcess() const {
@@ -98,7 +106,7 @@ Channel& Engine::open(ChannelOptions options) {
                 "communicator id " + std::to_string(id) + " is already in use in this process");
   }
   auto& channel = channels_[id];
-  channel = std::make_unique<Channel>(*transport_, std::move(options));
+  channel = std::make_shared<Channel>(*transport_, std::move(options));
   std::erase_if(early_, [&](const ControlMessage& message) {
     if (message.communicator != id) return false;
     act(*channel, message);
@@ -124,11 +132,13 @@ void Engine::close(Channel& channel, Seconds bound) {
   waitFor([&] { return channel.idle(); }, clock().now() + kDrain);
   Guard again(*this);
   for (auto& callback : channel.takeCallbacks()) callbacks_.push_back(std::move(callback));
+  // Whoever still holds the channel is refused from here on.
+  channel.breakWith(Error(ErrorCode::Aborted, "the communicator was destroyed", channel.rank()),
+                    false);
   transport_->cancel(channel.id());
-  if (channel.idle()) {
-    channels_.erase(channel.id());
-  }
-  runCallbacks(again.lock());
+  ended_.insert(channel.id());
+  if (channel.idle()) channels_.erase(channel.id());
+  runCallbacks(again.lock(), false);
 }
 
 void Engine::abort(Channel& channel, const std::string& why) {
@@ -186,7 +196,7 @@ void Engine::whenDone(Operation& operation, std::function<void()> callback) {
 bool Engine::step() {
   Guard guard(*this);
   const bool did = progressOnce();
-  runCallbacks(guard.lock());
+  runCallbacks(guard.lock(), false);
   return did;
 }
 
@@ -208,7 +218,15 @@ bool Engine::progressOnce() {
   return did;
 }
 
-void Engine::runCallbacks(std::unique_lock<std::mutex>& lock) {
+// A callback may wait for other calls or take its time, so a waiter gives up the right to drive
+// meanwhile. False when somebody else has it afterwards.
+bool Engine::runCallbacks(std::unique_lock<std::mutex>& lock, bool asWaiter) {
+  if (callbacks_.empty()) return true;
+  if (asWaiter) {
+    driving_ = false;
+    --waiters_;
+  }
+  changed_.notify_all();
   while (!callbacks_.empty()) {
     const auto callbacks = std::exchange(callbacks_, {});
     lock.unlock();
@@ -223,6 +241,10 @@ void Engine::runCallbacks(std::unique_lock<std::mutex>& lock) {
     }
     lock.lock();
   }
+  if (!asWaiter) return true;
+  ++waiters_;
+  if (driving_) return false;
+  return driving_ = true;
 }
 
 // Lets threads that want the lock have it: a mutex alone may hand it back to the one that drives.
@@ -246,10 +268,11 @@ bool Engine::waitFor(const Predicate& over, Seconds until) {
       continue;
     }
     driving_ = true;
-    drive(lock, [&] {
+    const bool mine = drive(lock, true, [&] {
       if (over()) return kNever;
       return until;
     });
+    if (!mine) continue;
     driving_ = false;
     changed_.notify_all();
   }
@@ -260,25 +283,25 @@ bool Engine::waitFor(const Predicate& over, Seconds until) {
 
 // `over` gives the time until which to drive, or kNever when it is time to stop.
 template <typename Predicate>
-void Engine::drive(std::unique_lock<std::mutex>& lock, const Predicate& over) {
+bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Predicate& over) {
   Seconds idleSince = kNever;
   for (;;) {
     // Asked first after every moment without the lock: whoever drives now may be asleep, and would
     // not learn of what was completed here.
     Seconds until = over();
-    if (until == kNever) return;
+    if (until == kNever) return true;
     const bool did = progressOnce();
     if (did && waiters_ > 1) changed_.notify_all();
-    runCallbacks(lock);
+    if (!runCallbacks(lock, asWaiter)) return false;
     giveWay(lock);
     until = over();
-    if (until == kNever) return;
+    if (until == kNever) return true;
     if (did) {
       idleSince = kNever;
       continue;
     }
     const Seconds now = clock().now();
-    if (now >= until) return;
+    if (now >= until) return true;
     if (idleSince == kNever) idleSince = now;
     const Seconds idle = now - idleSince;
     if (options_.coresToSpare && idle < kSpin) continue;
@@ -324,7 +347,7 @@ void Engine::threadMain() {
       changed_.wait(lock);
       continue;
     }
-    drive(lock, [this] { return stopping_ || waiters_ > 0 ? kNever : kFar; });
+    drive(lock, false, [this] { return stopping_ || waiters_ > 0 ? kNever : kFar; });
   }
 }
 
@@ -339,6 +362,7 @@ void Engine::controlArrived(std::span<const std::byte> payload) {
     log(LogLevel::Warning, "byway: dropped a malformed control message");
     return;
   }
+  if (ended_.count(message->communicator) != 0) return;  // too late to matter
   const auto it = channels_.find(message->communicator);
   if (it != channels_.end()) {
     act(*it->second, *message);

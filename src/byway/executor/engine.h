@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,7 +31,8 @@ struct EngineOptions {
 
 class Engine final : private ArrivalSink {
  public:
-  explicit Engine(std::unique_ptr<Transport> transport, EngineOptions options = {});
+  static std::shared_ptr<Engine> make(std::unique_ptr<Transport> transport,
+                                      EngineOptions options = {});
   ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -63,6 +65,10 @@ class Engine final : private ArrivalSink {
   Seconds nextTimer();
   const Clock& clock() const { return transport_->clock(); }
 
+  // Ends the thread, fails what is under way and closes the transport, all within about two
+  // seconds. Calls that come later are refused. Idempotent.
+  void shutdown();
+
   // Runs `fn` under the lock: for reading a channel's figures.
   template <typename Fn>
   auto locked(Fn&& fn) {
@@ -71,6 +77,8 @@ class Engine final : private ArrivalSink {
   }
 
  private:
+  Engine(std::unique_ptr<Transport> transport, EngineOptions options);
+
   class Guard {
    public:
     explicit Guard(Engine& engine);
@@ -86,11 +94,11 @@ class Engine final : private ArrivalSink {
 
   bool progressOnce();
   template <typename Predicate>
-  void drive(std::unique_lock<std::mutex>& lock, const Predicate& over);
+  bool drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Predicate& over);
   template <typename Predicate>
   bool waitFor(const Predicate& over, Seconds until);
   void giveWay(std::unique_lock<std::mutex>& lock);
-  void runCallbacks(std::unique_lock<std::mutex>& lock);
+  bool runCallbacks(std::unique_lock<std::mutex>& lock, bool asWaiter);
   void block(std::unique_lock<std::mutex>& lock, Seconds until);
   void alarmDriver();
   void threadMain();
@@ -107,7 +115,8 @@ class Engine final : private ArrivalSink {
   bool driving_ = false;             // one of them drives
   bool sleeping_ = false;            // somebody is in transport.sleep()
   bool stopping_ = false;
-  std::map<std::uint64_t, std::unique_ptr<Channel>> channels_;
+  std::map<std::uint64_t, std::shared_ptr<Channel>> channels_;
+  std::set<std::uint64_t> ended_;      // ids are not used again; messages for them may still come
   std::vector<ControlMessage> early_;  // for channels that are not open yet
   std::vector<std::function<void()>> callbacks_;
   unsigned forkGeneration_;

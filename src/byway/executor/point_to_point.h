@@ -46,7 +46,9 @@ class PointToPointOperation final : public Operation {
   bool awaitsMessageOf(int rank) const override;
   std::string outstanding() const override;
   std::string describe() const override;
-  int sourceOf(std::size_t index) const override { return parts_.at(index).source; }
+  int sourceOf(std::size_t index) const override {
+    return index < parts_.size() ? parts_[index].source : -1;
+  }
   void release() override;
 
   // A message was found for receive `index`: it is fetched, or its difference reported.

@@ -3,7 +3,7 @@
 //
 //   allreduce   exchange P=n      every pair swaps piece k in stage k, each member sums: value 1
 //               two-shot P=n      stage k: RS of piece k, AG of piece k-1; stages 1/P of
-//                                 (1 2 2 ... 2 1) / A: value 2/A (schedules.md, section 3, S8)
+//                                 (1 2 2 ... 2 1) / A: value 2/A (docs/schedules.md, 3.1)
 //   reduce-scatter, reduce P=n    piece k of each block to its owner in stage k: value 1
 //   all-gather, all-to-all, broadcast, scatter, gather: one stage, value 1
 //   broadcast, reduce K=n         S7 with the group's own members as relays: K / ((A-1)(K-1) + 1)

@@ -47,7 +47,7 @@ TEST(PlanText, NoDirectScheduleWhereMembersHaveNoLink) {
   auto mesh = parseTopology("mesh:8", 8);
   mesh.links[0 * 8 + 1] = mesh.links[1 * 8 + 0] = 0;
   auto request = pair(100'000'000);
-  for (const char* route : {"", "packing"}) {
+  for (const char* route : {"", "packing K=4"}) {
     request.force = route;
     const auto result = plan(request, mesh);
     EXPECT_THAT(explain(result, request, mesh), HasSubstr("direct   none")) << route;

@@ -43,7 +43,7 @@ std::string ValueTable::text(ValueId id) const {
     case ValueKind::Partial:
       return "(" + terms + ")";
     case ValueKind::Final:
-      return "finished" + terms;
+      return "finished" + terms + "/" + std::to_string(node.number);
   }
   return "?";
 }

@@ -46,7 +46,7 @@ TEST_F(Values, ContinueAPartialInFrontOnly) {
 TEST_F(Values, Print) {
   EXPECT_EQ(table_.text(0), "nothing");
   EXPECT_EQ(table_.text(x(12)), "x12");
-  EXPECT_EQ(table_.text(table_.finished(table_.fold({x(0), x(1)}), 2)), "finished(x0 + x1)");
+  EXPECT_EQ(table_.text(table_.finished(table_.fold({x(0), x(1)}), 2)), "finished(x0 + x1)/2");
 }
 
 TEST_F(Values, FoldSomething) { EXPECT_THROW(table_.fold({}), Error); }
