@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -246,6 +247,48 @@ TEST(Communicator, StageMemoryStaysWithinItsQuota) {
         ASSERT_EQ(out[k], value(0, 1, k) + value(3, 1, k));
     }
     EXPECT_LE(comm.stagePeak(), comm.options().stageQuota);
+  });
+}
+
+// A call of several rounds between small ones: ranks that need no stage memory for it take none.
+TEST(Communicator, CallsOfSeveralRoundsAndOfOneUnderWayTogether) {
+  CommunicatorOptions options;
+  options.stageQuota = 1 << 20;
+  options.topology = "mesh:4@1G,1";
+  ThreadRanks().run(4, options, [](Communicator& comm) {
+    const std::size_t count = 4 << 20;
+    const std::vector<CallGroup> pair{{{0, 1}, 0, count, {}}};
+    Ints in = comm.rank() < 2 ? filled(comm.rank(), 1, count) : Ints();
+    Ints sum(comm.rank() == 0 ? count : 0, -1);
+    for (int i = 0; i < 3; ++i) {
+      Ints a = filled(comm.rank(), 2, 700);
+      Ints b = filled(comm.rank(), 3, 9000);
+      const Work first = comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Int32);
+      const Work large =
+          comm.fused(Collective::Reduce, pair, {regionOf(in), regionOf(sum)}, DType::Int32);
+      const Work last = comm.allReduce(regionOf(b), regionOf(b), b.size(), DType::Int32);
+      last.wait();
+      large.wait();
+      first.wait();
+      for (std::size_t k = 0; k < sum.size(); ++k)
+        ASSERT_EQ(sum[k], value(0, 1, k) + value(1, 1, k));
+    }
+  });
+}
+
+TEST(Communicator, ACallbackMayWaitForOtherCalls) {
+  ThreadRanks().run(2, {}, [](Communicator& comm) {
+    Ints a = filled(comm.rank(), 1, 1000);
+    Ints b = filled(comm.rank(), 2, 1000);
+    std::atomic<bool> called{false};
+    const Work first = comm.allReduce(regionOf(a), regionOf(a), a.size(), DType::Int32);
+    first.whenDone([&] {
+      comm.allReduce(regionOf(b), regionOf(b), b.size(), DType::Int32).wait();
+      called = true;
+    });
+    first.wait();
+    while (!called) std::this_thread::yield();
+    EXPECT_EQ(b[7], value(0, 2, 7) + value(1, 2, 7));
   });
 }
 

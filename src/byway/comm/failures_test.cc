@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What goes wrong: on every rank, within its time, naming what differs; and what it leaves behind.
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -292,6 +293,83 @@ TEST(Failures, NamesCanBeUsedAgain) {
       EXPECT_EQ(a[0], 3.0F);
       EXPECT_EQ(comm->rank(), (rank + 1) % 3);
     }
+  });
+}
+
+// The lists of one rank are wrong: the others must not take its next call for this one.
+TEST(Failures, AMistakeInACoalescedCallTakesItsNumber) {
+  ThreadRanks().run(3, {}, [](Communicator& comm) {
+    Floats a(3, static_cast<float>(comm.rank()));
+    Floats b(3);
+    const std::vector<Region> in{regionOf(a)};
+    std::vector<Region> out{regionOf(b)};
+    if (comm.rank() == 0) out.emplace_back();
+    const Error error = errorOf([&] {
+      comm.allReduceCoalesced(in, out, DType::Float32, {}, {.timeout = 20, .keepAlive = nullptr})
+          .wait();
+    });
+    if (comm.rank() == 0) {
+      EXPECT_EQ(error.code(), ErrorCode::InvalidArgument) << error.what();
+    } else {
+      expectMet(error, ErrorCode::Mismatch);
+    }
+  });
+}
+
+TEST(Failures, NumbersThatNameNothingAreRefused) {
+  ThreadRanks().run(1, {}, [](Communicator& comm) {
+    Floats a(4);
+    const auto code = [](const std::function<void()>& fn) { return errorOf(fn).code(); };
+    const auto invalid = ErrorCode::InvalidArgument;
+    EXPECT_EQ(code([&] { comm.allReduce(regionOf(a), regionOf(a), 4, static_cast<DType>(99)); }),
+              invalid);
+    EXPECT_EQ(code([&] {
+                comm.allReduce(regionOf(a), regionOf(a), 4, DType::Float32,
+                               static_cast<ReduceOp>(99));
+              }),
+              invalid);
+    EXPECT_EQ(code([&] { comm.send(regionOf(a), static_cast<DType>(99), 0); }), invalid);
+    EXPECT_EQ(code([&] {
+                comm.allReduce(regionOf(a), regionOf(a), 4, DType::Float32, {},
+                               {.timeout = -1, .keepAlive = nullptr});
+              }),
+              invalid);
+  });
+}
+
+// Calls and aborts of other threads while the communicator is destroyed end in an error at worst.
+TEST(Failures, DestroyMeetsCallsOfOtherThreads) {
+  for (int round = 0; round < 30; ++round) {
+    ThreadRanks().run(2, {}, [](Communicator& comm) {
+      const std::jthread aborts([&] {
+        for (int i = 0; i < 20; ++i) comm.abort("the test says so");
+      });
+      const std::jthread calls([&] {
+        try {
+          for (;;) comm.barrier({.timeout = 5, .keepAlive = nullptr}).wait();
+        } catch (const Error&) {
+        }
+      });
+      comm.destroy(2);
+    });
+  }
+}
+
+// News of communicators that ended here must not crowd out news of those to come.
+TEST(Failures, LateNewsOfManyCommunicatorsIsForgotten) {
+  ThreadRanks world;
+  const auto endpoints = std::array{Endpoint::inproc(world.fabric), Endpoint::inproc(world.fabric)};
+  ThreadRanks::each(2, [&](int rank) {
+    const auto& endpoint = endpoints[static_cast<std::size_t>(rank)];
+    for (int i = 0; i < 1200; ++i) {
+      auto comm = Communicator::create(endpoint, world.store, "many", {0, 1}, rank);
+      comm->barrier().wait();
+    }
+    auto comm = Communicator::create(endpoint, world.store, "last", {0, 1}, rank);
+    if (rank == 0) return comm->abort("the test says so");
+    const Error error =
+        errorOf([&] { comm->barrier({.timeout = 20, .keepAlive = nullptr}).wait(); });
+    expectMet(error, ErrorCode::Aborted);
   });
 }
 
