@@ -112,8 +112,10 @@ TEST(ScheduleText, ShowsPhasesTransfersAndSteps) {
   EXPECT_THAT(text, HasSubstr("phase 0\n  1:input[b0.0] -> 3:stage[b0.0@0]\n"));
   EXPECT_THAT(text, HasSubstr("  3:stage(acc)[b0.0@6] = reduce 3:stage[b0.0@0] 3:stage[b0.0@1]\n"));
   EXPECT_THAT(text, HasSubstr("phase 1\n  3:stage(acc)[b0.0@6] -> 0:stage(acc)[b0.0@0]\n"));
-  EXPECT_THAT(text,
-              HasSubstr("  0:output[b0.0] = reduce 0:stage(acc)[b0.0@0] 0:input[b0.0] (AVG divides by 3)\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "  0:output[b0.0] = reduce 0:stage(acc)[b0.0@0] 0:input[b0.0] (AVG divides by 3)\n"));
 }
 
 TEST(ScheduleText, ShowsRootsCopiesAndLists) {
