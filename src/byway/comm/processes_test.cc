@@ -125,6 +125,9 @@ void sampleOverUcx(int n, int rank, const std::string& folder, int calls) {
 class OverUcx : public testing::TestWithParam<int> {};
 
 TEST_P(OverUcx, SampleEqualsTheInterpreter) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers' process_vm_readv takes UCX's own reachability probe for a fault";
+#endif
   const int n = GetParam();
   const auto results = runProcesses(
       n, 100, [n](int rank, const std::string& folder) { sampleOverUcx(n, rank, folder, 120); });
