@@ -136,9 +136,7 @@ void Channel::refuse(const Error& error) {
   refusedThere_.erase(sequence);
   const auto bytes = encode({ControlKind::Refused, id(), rank(), error.code(),
                              static_cast<std::int64_t>(sequence), 0, error.what()});
-  for (int r = 0; r < ranks(); ++r) {
-    if (r != rank()) transport_.control(peer(r), bytes);
-  }
+  tellOthers(bytes);
 }
 
 void Channel::refused(int from, std::uint64_t sequence, const std::string& why) {
@@ -161,6 +159,12 @@ void Channel::reported(const Error& error) {
   if (broken_ || pending_) return;
   pending_ = error;
   pendingIsReport_ = true;
+}
+
+void Channel::tellOthers(std::span<const std::byte> message) {
+  for (int r = 0; r < ranks(); ++r) {
+    if (r != rank()) transport_.control(peer(r), message);
+  }
 }
 
 void Channel::goodbye(int from, std::uint64_t calls, std::uint64_t messages) {
@@ -215,9 +219,7 @@ void Channel::breakWith(const Error& error, bool tell) {
     const ControlMessage message{ControlKind::Broken, id(), rank(),      error.code(),
                                  error.sequence(),    0,    error.what()};
     const auto bytes = encode(message);
-    for (int r = 0; r < ranks(); ++r) {
-      if (r != rank()) transport_.control(peer(r), bytes);
-    }
+    tellOthers(bytes);
   }
   cancelled_ = false;
   cancelWhenMay();

@@ -77,6 +77,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void checkUsable() const;
   void mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key,
                 const Stamp& theirs);
+  void tellOthers(std::span<const std::byte> message);
   void cancelWhenMay();
   void checkDepartures();
   void checkRefusal(std::uint64_t sequence);

@@ -148,7 +148,8 @@ void Engine::abort(Channel& channel, const std::string& why) {
   changed_.notify_all();
 }
 
-std::shared_ptr<Operation> Engine::submit(Channel& channel, OperationRequest request) {
+template <typename Request>
+std::shared_ptr<Operation> Engine::start(Channel& channel, Request request) {
   const Guard guard(*this);
   progressOnce();  // so that a failure reported before the call is met by the call
   auto operation = channel.submit(std::move(request));
@@ -156,12 +157,12 @@ std::shared_ptr<Operation> Engine::submit(Channel& channel, OperationRequest req
   return operation;
 }
 
+std::shared_ptr<Operation> Engine::submit(Channel& channel, OperationRequest request) {
+  return start(channel, std::move(request));
+}
+
 std::shared_ptr<Operation> Engine::submit(Channel& channel, PointToPointRequest request) {
-  const Guard guard(*this);
-  progressOnce();  // so that a failure reported before the call is met by the call
-  auto operation = channel.submit(std::move(request));
-  alarmDriver();
-  return operation;
+  return start(channel, std::move(request));
 }
 
 void Engine::refuse(Channel& channel, const Error& error) {

@@ -92,6 +92,8 @@ class Engine final : private ArrivalSink {
   void controlArrived(std::span<const std::byte> payload) override;
   void act(Channel& channel, const ControlMessage& message);
 
+  template <typename Request>
+  std::shared_ptr<Operation> start(Channel& channel, Request request);
   bool progressOnce();
   template <typename Predicate>
   bool drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Predicate& over);
