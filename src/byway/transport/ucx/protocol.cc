@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -138,9 +139,10 @@ Address pack(const ProcessAddress& address) {
   packed.host = address.host;
   packed.pids = address.pids;
   packed.workerBytes = static_cast<std::uint32_t>(address.worker.size());
-  Address bytes;
-  write(bytes, packed);
-  bytes.insert(bytes.end(), address.worker.begin(), address.worker.end());
+  // Sized once: after an insert behind a short vector g++ 12 -O3 warns of a copy out of bounds.
+  Address bytes(sizeof packed + address.worker.size());
+  std::memcpy(bytes.data(), &packed, sizeof packed);
+  std::copy(address.worker.begin(), address.worker.end(), bytes.begin() + sizeof packed);
   return bytes;
 }
 
