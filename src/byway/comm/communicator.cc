@@ -67,9 +67,7 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
       {"stage quota", std::to_string(options.stageQuota)},
       {"route", options.route},
       {"kind of memory", options.memory == MemoryKind::Phantom ? "phantom" : "host"},
-      {"pace (option or BYWAY_PACE)",
-       fmt::format("{} bytes/s, {} us", endpoint->pace().bytesPerSecond,
-                   endpoint->pace().latency * 1e6)}};
+      {"pace (option or BYWAY_PACE)", endpoint->pace().text()}};
   const Meeting meeting = meet(store, name, ranks, self, addressText, settings, options.timeout);
   ChannelOptions channel;
   channel.id = meeting.id;
@@ -79,6 +77,7 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
     channel.peers.push_back(endpoint->engine()->connect(
         {reinterpret_cast<const std::byte*>(text.data()), text.size()}));
   }
+  endpoint->place(self, channel.peers, ranks);
   auto state = std::make_unique<CommunicatorState>(std::move(endpoint), std::move(topology),
                                                    std::move(options));
   state->rank = channel.rank;

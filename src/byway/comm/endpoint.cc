@@ -13,6 +13,7 @@
 
 #include "byway/base/error.h"
 #include "byway/base/log.h"
+#include "byway/comm/paced_links.h"
 #include "byway/executor/engine.h"
 #include "byway/transport/inproc/inproc_wire.h"
 #include "byway/transport/paced/paced_wire.h"
@@ -42,19 +43,52 @@ double parseScaled(const std::string& text, const std::string& whole) {
   return value;
 }
 
-std::unique_ptr<Wire> pacedWire(std::unique_ptr<Wire> wire, const Pace& pace, Seconds tick,
+std::shared_ptr<PacedLinks> linksOf(const Pace& pace) {
+  return pace.links ? std::make_shared<PacedLinks>(pace.links) : nullptr;
+}
+
+std::unique_ptr<Wire> pacedWire(std::unique_ptr<Wire> wire, const Pace& pace,
+                                const std::shared_ptr<PacedLinks>& links, Seconds tick,
                                 double phase) {
   if (pace == Pace{}) return wire;
   PaceOptions options;
-  options.rateFrom = [pace](PeerId) { return LinkRate{pace.bytesPerSecond, pace.latency}; };
+  if (links) {
+    options = PacedLinks::options(links);
+  } else {
+    const LinkRate rate{pace.bytesPerSecond, pace.latency};
+    options.rateFrom = [rate](PeerId) { return rate; };
+  }
   options.tick = tick;
   options.phase = phase;
   return makePacedWire(std::move(wire), std::move(options));
 }
 
+bool namesTopology(const std::string& text) {
+  return text.starts_with("mesh:") || text.starts_with("switch:") || text.ends_with(".json") ||
+         text.find('/') != std::string::npos;
+}
+
 }  // namespace
 
+Pace Pace::of(Topology topology) {
+  Pace pace;
+  pace.links = std::make_shared<const Topology>(std::move(topology));
+  return pace;
+}
+
+bool Pace::operator==(const Pace& other) const {
+  if (bytesPerSecond != other.bytesPerSecond || latency != other.latency) return false;
+  if (links == other.links) return true;
+  return links && other.links && links->hash() == other.links->hash();
+}
+
+std::string Pace::text() const {
+  if (links) return fmt::format("{} [{:016x}]", links->name, links->hash());
+  return fmt::format("{} bytes/s, {} us", bytesPerSecond, latency * 1e6);
+}
+
 Pace parsePace(const std::string& text) {
+  if (namesTopology(text)) return Pace::of(parseTopology(text));
   const auto comma = text.find(',');
   Pace pace;
   pace.bytesPerSecond = parseScaled(text.substr(0, comma), text);
@@ -71,10 +105,27 @@ Pace parsePace(const std::string& text) {
   return pace;
 }
 
-Endpoint::Endpoint(std::shared_ptr<Engine> engine, Pace pace, bool selfDriven)
-    : engine_(std::move(engine)), pace_(pace), selfDriven_(selfDriven) {}
+Endpoint::Endpoint(std::shared_ptr<Engine> engine, Pace pace, std::shared_ptr<PacedLinks> links,
+                   bool selfDriven)
+    : engine_(std::move(engine)),
+      pace_(std::move(pace)),
+      links_(std::move(links)),
+      selfDriven_(selfDriven) {}
 
 Endpoint::~Endpoint() = default;
+
+void Endpoint::place(int self, const std::vector<PeerId>& peers, const std::vector<int>& ranks) {
+  if (!links_) return;
+  for (const int rank : ranks) {
+    if (rank < links_->topology().ranks) continue;
+    throw Error(ErrorCode::InvalidArgument,
+                fmt::format("rank {} is not in the pace's topology \"{}\", which has {} ranks",
+                            rank, links_->topology().name, links_->topology().ranks));
+  }
+  engine_->locked([&] {
+    for (std::size_t i = 0; i < peers.size(); ++i) links_->place(self, peers[i], ranks[i]);
+  });
+}
 
 std::shared_ptr<Endpoint> Endpoint::process(std::optional<Pace> wanted) {
   static std::mutex mutex;
@@ -95,16 +146,16 @@ std::shared_ptr<Endpoint> Endpoint::process(std::optional<Pace> wanted) {
     if (endpoint->pace() == pace) return endpoint;
   }
   if (!(pace == Pace{})) {
-    log(LogLevel::Info, fmt::format("byway: links are paced to {} bytes/s, {} us",
-                                    pace.bytesPerSecond, pace.latency * 1e6));
+    log(LogLevel::Info, fmt::format("byway: links are paced to {}", pace.text()));
   }
   constexpr Seconds kTick = 0.002;
   const double phase = static_cast<double>(static_cast<unsigned>(::getpid()) % 16) / 16.0;
-  auto transport = std::make_unique<Transport>(pacedWire(makeUcxWire(), pace, kTick, phase));
+  auto links = linksOf(pace);
+  auto transport = std::make_unique<Transport>(pacedWire(makeUcxWire(), pace, links, kTick, phase));
   EngineOptions options;
   options.coresToSpare = false;
   auto engine = Engine::make(std::move(transport), options);
-  all->push_back(std::make_shared<Endpoint>(std::move(engine), pace, true));
+  all->push_back(std::make_shared<Endpoint>(std::move(engine), pace, std::move(links), true));
   return all->back();
 }
 
@@ -113,11 +164,14 @@ std::shared_ptr<Endpoint> Endpoint::inproc(std::shared_ptr<InprocFabric> fabric,
   const bool selfDriven = clock == nullptr;
   const Clock& time = selfDriven ? SteadyClock::instance() : *clock;
   constexpr Seconds kTick = 0.002;
-  auto wire = pacedWire(makeInprocWire(std::move(fabric), time), pace, selfDriven ? kTick : 0, 0);
+  auto links = linksOf(pace);
+  auto wire =
+      pacedWire(makeInprocWire(std::move(fabric), time), pace, links, selfDriven ? kTick : 0, 0);
   EngineOptions options;
   options.progressThread = selfDriven;
   auto engine = Engine::make(std::make_unique<Transport>(std::move(wire)), options);
-  return std::make_shared<Endpoint>(std::move(engine), pace, selfDriven);
+  return std::make_shared<Endpoint>(std::move(engine), std::move(pace), std::move(links),
+                                    selfDriven);
 }
 
 }  // namespace byway

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "byway/comm/paced_links.h"
 #include "byway/transport/inproc/inproc_wire.h"
 #include "byway/transport/paced/paced_wire.h"
 
@@ -44,33 +45,30 @@ OperationRequest requestFor(const VirtualCall& call, int rank) {
 VirtualWorld::VirtualWorld(const Topology& topology, std::uint64_t stageQuota, int communicators)
     : channels_(static_cast<std::size_t>(communicators)) {
   auto fabric = std::make_shared<InprocFabric>();
+  const auto shared = std::make_shared<const Topology>(topology);
   const int n = topology.ranks;
-  std::vector<std::shared_ptr<std::vector<LinkRate>>> rates;
+  std::vector<std::shared_ptr<PacedLinks>> links;
   std::vector<Address> addresses;
   for (int r = 0; r < n; ++r) {
-    auto mine = std::make_shared<std::vector<LinkRate>>();
-    PaceOptions pace;
+    links.push_back(std::make_shared<PacedLinks>(shared));
+    PaceOptions pace = PacedLinks::options(links.back());
+    pace.ports = {};
     pace.tick = 0;
-    pace.rateFrom = [mine](PeerId peer) { return mine->at(static_cast<std::size_t>(peer)); };
     auto wire = makePacedWire(makeInprocWire(fabric, clock_), std::move(pace));
     EngineOptions options;
     options.progressThread = false;
     engines_.push_back(Engine::make(std::make_unique<Transport>(std::move(wire)), options));
     addresses.push_back(engines_.back()->address());
-    rates.push_back(std::move(mine));
   }
   for (int r = 0; r < n; ++r) {
     ChannelOptions options;
     options.rank = r;
     options.stageQuota = stageQuota;
-    auto& mine = *rates[static_cast<std::size_t>(r)];
     for (int from = 0; from < n; ++from) {
       const PeerId peer =
           engines_[static_cast<std::size_t>(r)]->connect(addresses[static_cast<std::size_t>(from)]);
       options.peers.push_back(peer);
-      const auto index = static_cast<std::size_t>(peer);
-      if (mine.size() <= index) mine.resize(index + 1);
-      if (from != r) mine[index] = {topology.link(from, r), topology.alpha};
+      links[static_cast<std::size_t>(r)]->place(r, peer, from);
     }
     for (int c = 0; c < communicators; ++c) {
       options.id = kFirstChannelId + static_cast<std::uint64_t>(c);

@@ -25,7 +25,7 @@ struct VirtualCall {
 class VirtualWorld {
  public:
   // Links as the topology has them (rates and alpha; ports, bus and the other costs do not enter).
-  // A rate of 0 in `topology.links` may not be used by any schedule.
+  // A message over a link of rate 0 fails its call with PeerLost.
   explicit VirtualWorld(const Topology& topology,
                         std::uint64_t stageQuota = std::uint64_t{64} << 20, int communicators = 1);
   ~VirtualWorld();

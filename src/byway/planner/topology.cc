@@ -80,13 +80,20 @@ std::optional<double> parseRate(std::string_view text) {
   return value && *value > 0 ? std::optional(*value * scale) : std::nullopt;
 }
 
+void expectRanks(std::string_view whole, int stated, std::optional<int> ranks) {
+  if (!ranks || stated == *ranks) return;
+  refuse(whole, fmt::format("it has {} ranks, the communicator {}", stated, *ranks));
+}
+
 // "N[@RATE[,LATENCY_US]]" behind a preset's name.
 struct PresetArguments {
+  int ranks = 0;
   double rate = 0;    // 0: not stated
   double alpha = -1;  // -1: not stated
 };
 
-PresetArguments parseArguments(std::string_view whole, std::string_view text, int ranks) {
+PresetArguments parseArguments(std::string_view whole, std::string_view text,
+                               std::optional<int> ranks) {
   PresetArguments result;
   const auto at = text.find('@');
   const auto count = text.substr(0, at);
@@ -95,9 +102,8 @@ PresetArguments parseArguments(std::string_view whole, std::string_view text, in
   if (status != std::errc() || end != count.data() + count.size() || stated < 1) {
     refuse(whole, fmt::format("\"{}\" is not a number of ranks", count));
   }
-  if (stated != ranks) {
-    refuse(whole, fmt::format("it has {} ranks, the communicator {}", stated, ranks));
-  }
+  expectRanks(whole, stated, ranks);
+  result.ranks = stated;
   if (at == std::string_view::npos) return result;
   const auto rest = text.substr(at + 1);
   const auto comma = rest.find(',');
@@ -116,25 +122,25 @@ PresetArguments parseArguments(std::string_view whole, std::string_view text, in
   return result;
 }
 
-Topology meshPreset(std::string_view text, std::string_view arguments, int ranks) {
+Topology meshPreset(std::string_view text, std::string_view arguments, std::optional<int> ranks) {
   const auto stated = parseArguments(text, arguments, ranks);
   const double alpha = stated.alpha < 0 ? kMeshAlpha : stated.alpha;
-  auto result = meshTopology(ranks, stated.rate > 0 ? stated.rate : kMeshRate, alpha,
+  auto result = meshTopology(stated.ranks, stated.rate > 0 ? stated.rate : kMeshRate, alpha,
                              alpha * kMessageOfAlpha);
   result.name = text;
   return result;
 }
 
-Topology switchPreset(std::string_view text, std::string_view arguments, int ranks) {
+Topology switchPreset(std::string_view text, std::string_view arguments, std::optional<int> ranks) {
   const auto stated = parseArguments(text, arguments, ranks);
   const double alpha = stated.alpha < 0 ? kMeshAlpha : stated.alpha;
-  auto result = switchTopology(ranks, stated.rate > 0 ? stated.rate : kSwitchRate, alpha);
+  auto result = switchTopology(stated.ranks, stated.rate > 0 ? stated.rate : kSwitchRate, alpha);
   result.message = alpha * kMessageOfAlpha;
   result.name = text;
   return result;
 }
 
-Topology readFile(std::string_view path, int ranks) {
+Topology readFile(std::string_view path, std::optional<int> ranks) {
   std::ifstream file{std::string(path), std::ios::binary};
   if (!file) {
     refuse(path,
@@ -148,9 +154,7 @@ Topology readFile(std::string_view path, int ranks) {
     if (text.size() > kMaxFileBytes) refuse(path, "the file is too large for a topology");
   }
   auto result = topologyFromJson(text, std::string(path));
-  if (result.ranks != ranks) {
-    refuse(path, fmt::format("it has {} ranks, the communicator {}", result.ranks, ranks));
-  }
+  expectRanks(path, result.ranks, ranks);
   return result;
 }
 
@@ -209,13 +213,24 @@ Topology switchTopology(int ranks, double bytesPerSecond, double alpha) {
   return result;
 }
 
-Topology parseTopology(std::string_view text, int ranks) {
+namespace {
+
+Topology parse(std::string_view text, std::optional<int> ranks) {
   if (text.empty()) refuse(text, "it is empty; \"host\" is the default");
-  if (text == "host") return hostTopology(ranks);
+  if (text == "host") {
+    if (!ranks) refuse(text, "it states no number of ranks; name a mesh, a switch or a file");
+    return hostTopology(*ranks);
+  }
   constexpr std::string_view kMesh = "mesh:", kSwitch = "switch:";
   if (text.starts_with(kMesh)) return meshPreset(text, text.substr(kMesh.size()), ranks);
   if (text.starts_with(kSwitch)) return switchPreset(text, text.substr(kSwitch.size()), ranks);
   return readFile(text, ranks);
 }
+
+}  // namespace
+
+Topology parseTopology(std::string_view text, int ranks) { return parse(text, ranks); }
+
+Topology parseTopology(std::string_view text) { return parse(text, std::nullopt); }
 
 }  // namespace byway

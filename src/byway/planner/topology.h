@@ -34,6 +34,8 @@ struct Topology {
 // k, M, G decimal), or the path of a JSON file. `ranks` is the size of the communicator; a preset
 // that states another is an error. Throws Error{InvalidArgument} naming what is wrong and where.
 Topology parseTopology(std::string_view text, int ranks);
+// The same with as many ranks as the text or the file states ("host" states none).
+Topology parseTopology(std::string_view text);
 Topology hostTopology(int ranks);
 Topology meshTopology(int ranks, double bytesPerSecond, double alpha = 0, double message = 0);
 Topology switchTopology(int ranks, double bytesPerSecond, double alpha = 0);

@@ -16,7 +16,8 @@ constexpr std::array kVariables{
     Variable{"BYWAY_TOPOLOGY",
              "the links between ranks: host, mesh:N[@RATE[,US]], switch:N[@RATE], "
              "or a JSON file (default: host)"},
-    Variable{"BYWAY_PACE", "slows every link: RATE[,LATENCY_US], bytes/s (default: no limit)"},
+    Variable{"BYWAY_PACE",
+             "slows the links: RATE[,LATENCY_US], bytes/s, or a topology (default: no limit)"},
     Variable{"BYWAY_RANK", "this process's rank, as `byway run` sets it"},
     Variable{"BYWAY_SIZE", "the number of ranks, as `byway run` sets it"},
     Variable{"BYWAY_STORE", "a folder that all ranks of the job share, new for every job"},

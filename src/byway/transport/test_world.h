@@ -64,12 +64,13 @@ class World {
   explicit World(int ranks, TransportOptions options = {}) : World(ranks, {}, 0, options) {}
   // With a rate for each directed link (from, to).
   World(int ranks, std::function<LinkRate(int from, int to)> rate, Seconds tick,
-        TransportOptions options = {}) {
+        TransportOptions options = {}, PortLimits ports = {}) {
     for (int r = 0; r < ranks; ++r) {
       auto wire = makeInprocWire(fabric, clock);
       if (rate) {
         PaceOptions pace;
         pace.rateFrom = [rate, r](PeerId peer) { return rate(peer, r); };
+        if (ports.egress > 0 || ports.ingress > 0) pace.ports = [ports] { return ports; };
         pace.tick = tick;
         pace.phase = static_cast<double>(r) / ranks;
         wire = makePacedWire(std::move(wire), pace);

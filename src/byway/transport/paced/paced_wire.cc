@@ -6,12 +6,14 @@
 
 #include "byway/transport/completion_queue.h"
 #include "byway/transport/paced/flow.h"
+#include "byway/transport/paced/port.h"
 
 namespace byway {
 namespace {
 
 using paced::Flow;
 using paced::Part;
+using paced::Port;
 using paced::TickGrid;
 
 class PacedWire final : public Wire {
@@ -25,9 +27,7 @@ class PacedWire final : public Wire {
   PeerId connect(std::span<const std::byte> address) override { return inner_->connect(address); }
   void setSink(WireSink* sink) override { inner_->setSink(sink); }
   SendId send(PeerId peer, const WireHeader& header, std::span<const ConstBuffer> pieces,
-              bool eager, Completion done) override {
-    return inner_->send(peer, header, pieces, eager, done);
-  }
+              bool eager, Completion done) override;
   void withdraw(SendId id) override { inner_->withdraw(id); }
   void fetch(PeerId from, const Arrival& arrival, std::uint64_t offset, Buffer to,
              Completion done) override;
@@ -57,7 +57,8 @@ class PacedWire final : public Wire {
   };
 
   Link& linkFrom(PeerId peer);
-  void begin(Flow& flow, Link& link) const;
+  PortLimits ports() const { return options_.ports ? options_.ports() : PortLimits{}; }
+  void begin(Flow& flow, Link& link);
   void issue(Entry& entry, Seconds horizon);
   static void sliceDone(void* self, std::uint32_t tag, Outcome outcome);
   void deliver(Flow& flow, Outcome outcome);
@@ -69,6 +70,7 @@ class PacedWire final : public Wire {
   PaceOptions options_;
   TickGrid grid_;
   std::vector<Link> links_;
+  Port egress_, ingress_;
   std::unordered_map<void*, Entry> entries_;
   CompletionQueue due_;
   bool mustServe_ = false;  // something changed that no timer announces
@@ -85,14 +87,40 @@ PacedWire::Link& PacedWire::linkFrom(PeerId peer) {
   return link;
 }
 
-void PacedWire::begin(Flow& flow, Link& link) const {
-  // Another host's clock says nothing here.
+SendId PacedWire::send(PeerId peer, const WireHeader& header, std::span<const ConstBuffer> pieces,
+                       bool eager, Completion done) {
+  const double egress = ports().egress;
+  if (egress <= 0 || header.kind != MessageKind::Data) {
+    return inner_->send(peer, header, pieces, eager, done);
+  }
+  egress_.forget(clock().now());
+  WireHeader later = header;
+  const auto bytes = static_cast<double>(header.bytes);
+  later.sentAt = egress_.reserve(header.sentAt, bytes / egress).start;
+  return inner_->send(peer, later, pieces, eager, done);
+}
+
+void PacedWire::begin(Flow& flow, Link& link) {
+  if (link.rate.missing) {
+    flow.outcome = Outcome::PeerLost;
+    return;
+  }
+  // Another host's clock says nothing here. Behind an egress limit messages are queued ahead.
+  constexpr Seconds kOld = 3600, kQueued = 3600, kAhead = 1, kLate = 10;
   const Seconds now = clock().now();
   const Seconds sentAt = flow.arrival.header.sentAt;
-  const bool isSane = sentAt <= now + 1 && sentAt >= now - 3600;
+  const bool isSane = sentAt <= now + (options_.ports ? kQueued : kAhead) && sentAt >= now - kOld;
   const Seconds sent = isSane ? sentAt : flow.arrival.arrivedAt;
   flow.rate = link.rate.bytesPerSecond;
   flow.start = std::max({link.free, sent + link.rate.latency, flow.arrival.postedAt});
+  if (const double ingress = ports().ingress; ingress > 0) {
+    ingress_.forget(now - kLate);
+    const auto bytes = static_cast<double>(flow.arrival.header.bytes);
+    const auto span = ingress_.reserve(flow.start, bytes / ingress);
+    flow.start = span.start;
+    const double rate = bytes / (span.end - span.start);
+    if (flow.rate <= 0 || rate < flow.rate) flow.rate = rate;
+  }
   flow.end = flow.timeOf(flow.arrival.header.bytes);
   link.free = flow.end;
 }

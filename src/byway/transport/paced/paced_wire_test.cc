@@ -2,6 +2,7 @@
 // The pacing formula on a virtual clock, where it must hold to the last bit.
 #include "byway/transport/paced/paced_wire.h"
 
+#include "byway/transport/paced/port.h"
 #include "byway/transport/test_world.h"
 
 namespace byway {
@@ -216,6 +217,95 @@ TEST_P(PacedWire, WithdrawalEndsAMessageHalfWay) {
   data.reset();  // the address sanitizer would see a read of it
   w.run();
   EXPECT_TRUE(received.is(Outcome::Cancelled));
+}
+
+TEST_P(PacedWire, AMissingLinkEndsBothSides) {
+  World w(
+      2,
+      [](int from, int) {
+        return LinkRate{kRate, 0, from == 0};
+      },
+      GetParam());
+  for (const std::size_t bytes : {std::size_t{100}, std::size_t{50'000}}) {
+    const auto data = pattern(0, bytes, bytes);
+    std::vector<std::byte> got(bytes), back(bytes);
+    Probe sent, received, sentBack, receivedBack;
+    const MatchKey there{1, bytes, 1, 0}, here{1, bytes, 1, 1};
+    w.recv(1, 0, there, got, received);
+    w.recv(0, 1, here, back, receivedBack);
+    w.send(0, 1, there, data, sent);
+    w.send(1, 0, here, data, sentBack);
+    w.run();
+    EXPECT_TRUE(received.is(Outcome::PeerLost));
+    EXPECT_TRUE(sent.is(bytes <= 8192 ? Outcome::Ok : Outcome::PeerLost));  // eager: copied, done
+    EXPECT_TRUE(receivedBack.is(Outcome::Ok) && back == data);
+    EXPECT_NE(got, data);
+  }
+}
+
+// A switch: every rank to every other, each port of one link's rate. Whoever begins where, all
+// ports are busy without a gap, and nothing passes them faster.
+TEST_P(PacedWire, PortsCarryTheirLimitAndNoMore) {
+  constexpr int kRanks = 5;
+  constexpr std::size_t kBytes = 40'000;
+  World w(kRanks, allAt(kRate), GetParam(), {}, {kRate, kRate});
+  std::vector<std::vector<std::byte>> out, in(25, std::vector<std::byte>(kBytes));
+  std::vector<Probe> sent(25), received(25);
+  for (int to = 0; to < kRanks; ++to) {
+    for (int from = 0; from < kRanks; ++from) {
+      const int i = from * kRanks + to;
+      if (from == to) continue;
+      w.recv(to, from, {1, 1, 1, static_cast<std::uint32_t>(from)}, in[i], received[i]);
+    }
+  }
+  for (int from = 0; from < kRanks; ++from) {
+    out.push_back(pattern(static_cast<unsigned>(from), 1, kBytes));
+    for (int step = 1; step < kRanks; ++step) {
+      const int to = (from + step) % kRanks, i = from * kRanks + to;
+      w.send(from, to, {1, 1, 1, static_cast<std::uint32_t>(from)}, out[from], sent[i]);
+    }
+  }
+  w.run();
+  for (int i = 0; i < 25; ++i) {
+    if (i / kRanks == i % kRanks) continue;
+    const int step = (i % kRanks - i / kRanks + kRanks) % kRanks;
+    EXPECT_TRUE(received[i].is(Outcome::Ok));
+    EXPECT_NEAR(received[i].at, step * kBytes / kRate, 1e-9) << i;
+    EXPECT_EQ(in[i], out[i / kRanks]);
+  }
+}
+
+// All to one at once: its ingress is shared.
+TEST_P(PacedWire, AnIngressIsSharedByItsLinks) {
+  World w(4, allAt(kRate), GetParam(), {}, {0, 1.5 * kRate});
+  const auto data = pattern(1, 1, 60'000);
+  std::vector<std::vector<std::byte>> in(4, std::vector<std::byte>(data.size()));
+  std::vector<Probe> sent(4), received(4);
+  Seconds last = 0;
+  for (std::uint32_t from = 1; from < 4; ++from) {
+    w.recv(0, static_cast<int>(from), {1, 1, 1, from}, in[from], received[from]);
+    w.send(static_cast<int>(from), 0, {1, 1, 1, from}, data, sent[from]);
+  }
+  w.run();
+  for (int from = 1; from < 4; ++from) last = std::max(last, received[from].at);
+  EXPECT_NEAR(last, (2 * 60'000 / 1.5 + 60'000) / kRate, 1e-9);
+  EXPECT_EQ(in[3], data);
+}
+
+TEST(Port, LaterOnesFillTheGapsThatEarlierOnesLeft) {
+  paced::Port port;
+  const auto is = [](paced::Port::Span span, Seconds start, Seconds end) {
+    return span.start == start && span.end == end;
+  };
+  EXPECT_TRUE(is(port.reserve(4, 2), 4, 6));
+  EXPECT_TRUE(is(port.reserve(0, 1), 0, 1));
+  EXPECT_TRUE(is(port.reserve(0.5, 4), 1, 7));  // 1 to 4, and 6 to 7
+  EXPECT_TRUE(is(port.reserve(5, 1), 7, 8));
+  EXPECT_TRUE(is(port.reserve(9, 0), 9, 9));
+  EXPECT_TRUE(is(port.reserve(10, 1), 10, 11));
+  EXPECT_TRUE(is(port.reserve(0, 3), 8, 12));
+  port.forget(13);
+  EXPECT_TRUE(is(port.reserve(13, 1), 13, 14));
 }
 
 // A header of another host carries a time that means nothing here.
