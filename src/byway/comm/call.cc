@@ -85,8 +85,8 @@ PlanQuery queryOf(const Call& call, const std::vector<Group>& groups,
                   const std::vector<std::uint64_t>& counts) {
   const DType accumulator =
       reduces(call.collective) ? accumulatorOf(call.dtype, call.reduction.op) : call.dtype;
-  return {call.collective,     groups,         counts, sizeOf(call.dtype),
-          sizeOf(accumulator), call.liveGroups};
+  return {call.collective,     groups,          counts,        sizeOf(call.dtype),
+          sizeOf(accumulator), call.liveGroups, call.ownCounts};
 }
 
 // Regions as lists without adjacent parts, so that equal memory is an equal list.
@@ -201,6 +201,7 @@ Fingerprint fingerprintOf(const Call& call, const std::vector<Group>& groups,
   f.collective = call.collective;
   f.dtype = call.dtype;
   f.barrier = call.barrier;
+  f.ownCounts = call.ownCounts;
   f.planHash = planHash;
   if (reduces(call.collective)) {
     f.op = call.reduction.op;
@@ -212,6 +213,7 @@ Fingerprint fingerprintOf(const Call& call, const std::vector<Group>& groups,
   if (hasRoot(call.collective) && groups.size() == 1) {
     f.root = groups[0].ranks[static_cast<std::size_t>(groups[0].root)];
   }
+  if (call.ownCounts) return f;
   for (const std::uint64_t count : counts) {
     f.count += count;
     f.countsHash = hashMix(f.countsHash, count);
@@ -230,6 +232,7 @@ OperationRequest makeRequest(CommunicatorState& state, const Call& call, const F
   request.blockCounts = blockCountsOf(call);
   const auto plan = state.plans.get(queryOf(call, groups, request.blockCounts));
   request.schedule = plan->chosen;
+  request.ownCounts = call.ownCounts;
   request.dtype = call.dtype;
   request.op = reduces(call.collective) ? call.reduction.op : ReduceOp::Sum;
   request.factor = call.reduction.factor;

@@ -17,6 +17,8 @@ struct Call {
   Reduction reduction;
   bool barrier = false;
   int liveGroups = 1;
+  // The groups' counts are known for the blocks of this rank's Input and Output alone, others 0.
+  bool ownCounts = false;
 };
 
 // Checks the call and starts it. What is wrong is thrown here, and the other ranks are told that

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The calls on the whole communicator: each is the one-group case of fused().
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,6 +38,65 @@ CallGroup counted(const CommunicatorState& state, std::vector<std::uint64_t> cou
   group.counts = std::move(counts);
   if (group.counts.empty()) group.counts.assign(1, 0);  // refused with its number
   return group;
+}
+
+void checkListed(const CommunicatorState& state, const char* what,
+                 const std::vector<std::uint64_t>& counts, std::size_t expected) {
+  if (counts.size() == expected) return;
+  throw Error(ErrorCode::InvalidArgument,
+              fmt::format("{} counts for {}; a communicator of {} ranks has {}", counts.size(),
+                          what, state.size, expected));
+}
+
+// One rank's row and column of the matrix of counts.
+Call ownAllToAll(const CommunicatorState& state, const std::vector<std::uint64_t>& sends,
+                 const std::vector<std::uint64_t>& receives, DType dtype) {
+  const auto n = static_cast<std::size_t>(state.size);
+  const auto self = static_cast<std::size_t>(state.rank);
+  checkListed(state, "what is sent to each rank", sends, n);
+  checkListed(state, "what is received from each rank", receives, n);
+  if (sends[self] != receives[self]) {
+    throw Error(ErrorCode::InvalidArgument,
+                fmt::format("a rank sends {} elements to itself and receives {} from itself",
+                            sends[self], receives[self]));
+  }
+  CallGroup group = everybody(state);
+  group.counts.assign(n * n, 0);
+  for (std::size_t r = 0; r < n; ++r) {
+    group.counts[self * n + r] = sends[r];
+    group.counts[r * n + self] = receives[r];
+  }
+  return {Collective::AllToAll, {std::move(group)}, dtype, {}, false, 1, true};
+}
+
+Call rootedCall(const CommunicatorState& state, Collective collective, const RankCounts& counts,
+                DType dtype, int root) {
+  CallGroup group = everybody(state);
+  group.root = root;
+  const bool own = counts.known() == RankCounts::Known::Own;
+  if (own && state.rank == root) {
+    throw Error(
+        ErrorCode::InvalidArgument,
+        fmt::format("the root of a {} must give the counts of all ranks", toString(collective)));
+  }
+  checkListed(state, own ? "the rank's own block" : "the blocks of all ranks", counts.counts(),
+              own ? 1 : static_cast<std::size_t>(state.size));
+  group.counts = counts.counts();
+  if (counts.known() != RankCounts::Known::Everywhere && state.rank != root) {
+    const auto self = static_cast<std::size_t>(state.rank);
+    const std::uint64_t mine = group.counts[own ? 0 : self];
+    group.counts.assign(static_cast<std::size_t>(state.size), 0);
+    group.counts[self] = mine;
+  }
+  const bool ownCounts = counts.known() != RankCounts::Known::Everywhere;
+  return {collective, {std::move(group)}, dtype, {}, false, 1, ownCounts};
+}
+
+Work callRooted(CommunicatorState& state, Collective collective, const RankCounts& counts,
+                DType dtype, int root, const FusedArgs& mine, const CallOptions& options) {
+  std::optional<Call> call;
+  checkOrRefuse(state, [&] { call = rootedCall(state, collective, counts, dtype, root); });
+  return submitCall(state, *call, mine, options);
 }
 
 // Elements i of all blocks of the larger side, one rank's after another.
@@ -141,6 +201,32 @@ Work Communicator::allToAll(const Region& input, const Region& output, std::uint
                             DType dtype, const CallOptions& options) {
   return callAll(*state_, Collective::AllToAll, counted(*state_, count), dtype, {}, input, output,
                  options);
+}
+
+Work Communicator::gather(const Region& input, const Region& output, const RankCounts& counts,
+                          DType dtype, int root, const CallOptions& options) {
+  return callRooted(*state_, Collective::Gather, counts, dtype, root, {input, output}, options);
+}
+
+Work Communicator::scatter(const Region& input, const Region& output, const RankCounts& counts,
+                           DType dtype, int root, const CallOptions& options) {
+  return callRooted(*state_, Collective::Scatter, counts, dtype, root, {input, output}, options);
+}
+
+Work Communicator::allToAll(const Region& input, const Region& output,
+                            const std::vector<std::uint64_t>& sendCounts,
+                            const std::vector<std::uint64_t>& recvCounts, DType dtype,
+                            const CallOptions& options) {
+  std::optional<Call> call;
+  checkOrRefuse(*state_, [&] { call = ownAllToAll(*state_, sendCounts, recvCounts, dtype); });
+  return submitCall(*state_, *call, {input, output}, options);
+}
+
+Work Communicator::allToAll(const Region& input, const Region& output,
+                            std::vector<std::uint64_t> pairCounts, DType dtype,
+                            const CallOptions& options) {
+  return callAll(*state_, Collective::AllToAll, counted(*state_, std::move(pairCounts)), dtype, {},
+                 input, output, options);
 }
 
 // One byte from everybody to everybody: nobody has it all before the last has come.

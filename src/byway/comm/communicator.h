@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -91,6 +92,33 @@ struct SendOrRecv {
   std::uint32_t tag = 0;  // below 2^31
 };
 
+// The counts of a gather or scatter, one per rank of the communicator, by who knows them. All ranks
+// of a call use the same form.
+class RankCounts {
+ public:
+  enum class Known : std::uint8_t { Everywhere, AtRoot, Own };
+  // Every rank gives the whole list.
+  RankCounts(std::vector<std::uint64_t> all)  // NOLINT: a list of counts is counts
+      : counts_(std::move(all)) {}
+  RankCounts(std::initializer_list<std::uint64_t> all) : counts_(all) {}
+  // The root gives the whole list, and every other rank no more than its own count.
+  static RankCounts atRoot(std::vector<std::uint64_t> all) {
+    return RankCounts(std::move(all), Known::AtRoot);
+  }
+  static RankCounts own(std::uint64_t count) {
+    return RankCounts(std::vector<std::uint64_t>(1, count), Known::Own);
+  }
+
+  Known known() const { return known_; }
+  const std::vector<std::uint64_t>& counts() const { return counts_; }
+
+ private:
+  RankCounts(std::vector<std::uint64_t> counts, Known known)
+      : counts_(std::move(counts)), known_(known) {}
+  std::vector<std::uint64_t> counts_;
+  Known known_ = Known::Everywhere;
+};
+
 struct CommunicatorState;
 
 // All calls are asynchronous and must be made by every rank of the communicator in the same order.
@@ -138,11 +166,25 @@ class Communicator {
                      DType dtype, const Reduction& reduction = {}, const CallOptions& options = {});
   Work gather(const Region& input, const Region& output, std::uint64_t count, DType dtype, int root,
               const CallOptions& options = {});
+  Work gather(const Region& input, const Region& output, const RankCounts& counts, DType dtype,
+              int root, const CallOptions& options = {});
   Work scatter(const Region& input, const Region& output, std::uint64_t count, DType dtype,
+               int root, const CallOptions& options = {});
+  Work scatter(const Region& input, const Region& output, const RankCounts& counts, DType dtype,
                int root, const CallOptions& options = {});
   // count: the segment of each pair.
   Work allToAll(const Region& input, const Region& output, std::uint64_t count, DType dtype,
                 const CallOptions& options = {});
+  // A count for each pair, of which a rank knows those that concern it: what it sends to each rank,
+  // and what it receives from each. Counts that do not agree are a Mismatch that names both ranks
+  // and both counts. Goes direct: helpers need to know more.
+  Work allToAll(const Region& input, const Region& output,
+                const std::vector<std::uint64_t>& sendCounts,
+                const std::vector<std::uint64_t>& recvCounts, DType dtype,
+                const CallOptions& options = {});
+  // The same where every rank knows the counts of all pairs, by source, then destination.
+  Work allToAll(const Region& input, const Region& output, std::vector<std::uint64_t> pairCounts,
+                DType dtype, const CallOptions& options = {});
   Work barrier(const CallOptions& options = {});
 
   // The same collective in several disjoint groups at once; ranks in none of them help. Every rank

@@ -27,15 +27,17 @@ std::size_t PlanCache::KeyHash::operator()(const Key& key) const {
   return h;
 }
 
-PlanCache::Asked PlanCache::ask(const PlanQuery& query) const {
+PlanCache::Asked PlanCache::ask(PlanQuery query) const {
   std::uint64_t largest = 0;
+  const std::vector<std::uint64_t> ones(query.ownCounts ? query.blockCounts.size() : 0, 1);
+  if (query.ownCounts) query.blockCounts = ones;
   for (const std::uint64_t count : query.blockCounts) largest = std::max(largest, count);
   const std::uint64_t classBytes = sizeClass(largest * query.elementBytes);
   Asked asked;
   auto& words = asked.key.words;
   words = {static_cast<std::uint64_t>(query.collective), classBytes,
            static_cast<std::uint64_t>(query.elementBytes) << 32 | query.accumulatorBytes,
-           static_cast<std::uint64_t>(query.liveGroups)};
+           static_cast<std::uint64_t>(query.liveGroups) << 1 | (query.ownCounts ? 1 : 0)};
   for (const Group& group : query.groups) {
     words.push_back(group.ranks.size() << 32 | static_cast<std::uint32_t>(group.root));
     for (const int rank : group.ranks) words.push_back(static_cast<std::uint64_t>(rank));
@@ -60,7 +62,7 @@ PlanCache::Asked PlanCache::ask(const PlanQuery& query) const {
       static_cast<double>(query.accumulatorBytes) / static_cast<double>(query.elementBytes);
   asked.request.liveGroups = query.liveGroups;
   asked.request.onCallPath = true;
-  asked.request.force = route_;
+  asked.request.force = query.ownCounts ? "direct" : route_;
   return asked;
 }
 

@@ -17,6 +17,9 @@ struct PlanQuery {
   std::span<const std::uint64_t> blockCounts;
   std::size_t elementBytes = 1, accumulatorBytes = 1;
   int liveGroups = 1;
+  // Counts that no rank knows all of: the direct template, whatever blockCounts and the forced
+  // route are.
+  bool ownCounts = false;
 };
 
 class PlanCache {
@@ -45,7 +48,7 @@ class PlanCache {
     Key key;
     PlanRequest request;
   };
-  Asked ask(const PlanQuery& query) const;
+  Asked ask(PlanQuery query) const;
   std::shared_ptr<const Plan> find(const Key& key) const;
   std::shared_ptr<const Plan> keep(Asked asked);
 

@@ -61,6 +61,21 @@ TEST(PlanCache, ACallSolvesAnLpOnlyWhereItPays) {
   EXPECT_GT(packingSolves(), after);
 }
 
+TEST(PlanCache, OneTemplateServesAllCountsOfARanksOwn) {
+  PlanCache cache(meshTopology(8, 1e9), "S1 K=4");  // no route can be forced
+  Asked asked;
+  asked.groups = {{{0, 1, 2}, 0}};
+  PlanQuery query{Collective::AllToAll, asked.groups, {}, 4, 4, 1, true};
+  asked.counts.assign(9, 0);
+  query.blockCounts = asked.counts;
+  const auto plan = cache.get(query);
+  EXPECT_TRUE(plan->chosen->isTemplate());
+  EXPECT_FALSE(plan->relayed());
+  asked.counts = {1, 2, 3, 400000000, 0, 0, 7, 0, 0};
+  EXPECT_EQ(cache.get(query), plan);
+  EXPECT_EQ(cache.size(), 1U);
+}
+
 TEST(PlanCache, LookingKeepsNothing) {
   PlanCache cache(meshTopology(8, 1e9), "");
   Asked asked;

@@ -69,22 +69,25 @@ std::shared_ptr<Operation> Channel::submit(PointToPointRequest request) {
   return operation;
 }
 
-void Channel::dataArrived(const MatchKey& key, const Stamp& stamp) {
-  if (broken_ || pending_) return;
+bool Channel::dataArrived(const MatchKey& key, const Stamp& stamp) {
+  const bool failing = broken_ || pending_;
   if (isPointToPoint(key)) {
+    if (failing) return true;
     messages_.arrived(key, stamp);
     if (!left_.empty()) checkDepartures();
-    return;
+    return true;
   }
-  if (key.sequence >= nextSequence_) return;
+  if (key.sequence >= nextSequence_) return true;
   const auto it = std::find_if(operations_.begin(), operations_.end(), [&](const auto& operation) {
     return operation->sequence() == static_cast<std::int64_t>(key.sequence);
   });
-  if (refusedHere_.count(key.sequence) != 0) return;
-  if (it == operations_.end() && nextSequence_ - key.sequence > kRemembered) return;
-  const Stamp& mine =
-      it != operations_.end() ? (*it)->stamp() : history_[key.sequence % kRemembered];
-  if (mine != stamp) mismatch(key.sequence, mine, key, stamp);
+  if (refusedHere_.count(key.sequence) != 0) return true;
+  const bool over = it == operations_.end();
+  if (over && nextSequence_ - key.sequence > kRemembered) return true;
+  const Stamp mine = over ? history_[key.sequence % kRemembered] : (*it)->messageStamp(key);
+  if (over ? sameCall(mine, stamp) : mine == stamp) return true;
+  if (!failing) mismatch(key.sequence, mine, key, stamp);
+  return false;
 }
 
 void Channel::mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key,
@@ -94,7 +97,7 @@ void Channel::mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey
             fmt::format("ranks called different things as call {}: rank {} called {}; rank {} "
                         "called {}. Different: {}",
                         sequence, rank(), describe(mine), key.source, describe(theirs),
-                        difference(mine, theirs)),
+                        difference(mine, rank(), theirs, static_cast<int>(key.source))),
             rank(), static_cast<std::int64_t>(sequence));
 }
 

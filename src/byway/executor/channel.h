@@ -53,7 +53,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void refuse(const Error& error);
   void refused(int rank, std::uint64_t sequence, const std::string& why);
   std::uint64_t calls() const { return nextSequence_; }
-  void dataArrived(const MatchKey& key, const Stamp& stamp);
+  // False for a message of a call that differs from this rank's: it must not be received.
+  bool dataArrived(const MatchKey& key, const Stamp& stamp);
   bool idle() const { return operations_.empty() && lingering_.empty(); }
   const std::optional<Error>& broken() const { return broken_; }
   std::size_t operationsUnderWay() const { return operations_.size(); }

@@ -50,6 +50,7 @@ CollectiveOperation::CollectiveOperation(Channel& channel, OperationRequest requ
       request_(std::move(request)),
       elementBytes_(sizeOf(request_.dtype)),
       accumulatorBytes_(sizeOf(accumulatorOf(request_.dtype, request_.op))) {
+  BYWAY_ASSERT(!request_.ownCounts || request_.schedule->isTemplate());
   planRounds();
 }
 
@@ -90,6 +91,16 @@ void CollectiveOperation::planRounds() {
                 channel_.rank(), sequence());
   }
   roundCount_ = static_cast<std::uint32_t>(need / half) + 1;
+}
+
+Stamp CollectiveOperation::messageStamp(const MatchKey& key) const {
+  const Schedule& s = request_.schedule->schedule();
+  if (!request_.ownCounts || key.transfer >= s.transfers.size()) return stamp();
+  std::uint64_t elements = 0;
+  for (const Piece& piece : s.piecesOf(s.transfers[key.transfer].to)) {
+    elements += request_.blockCounts[piece.block];
+  }
+  return forPair(stamp(), elements);
 }
 
 bool CollectiveOperation::needsStage() const {
@@ -252,8 +263,10 @@ std::vector<Buffer> CollectiveOperation::buffersOf(const Round& round, const Ref
 
 void CollectiveOperation::transfer(Round& round, std::uint32_t index, const Ref& ref, int peer,
                                    bool sends) {
-  const auto buffers = buffersOf(round, ref);
-  if (buffers.empty()) {
+  auto buffers = buffersOf(round, ref);
+  if (buffers.empty() && request_.ownCounts) {
+    buffers.push_back(Buffer{&nothing_, 1, MemoryKind::Host, 0});
+  } else if (buffers.empty()) {
     finishOp(round, index);
     return;
   }
@@ -266,7 +279,7 @@ void CollectiveOperation::transfer(Round& round, std::uint32_t index, const Ref&
   ++inFlight_;
   if (sends) {
     const std::vector<ConstBuffer> from(buffers.begin(), buffers.end());
-    channel_.transport().send(channel_.peer(peer), key, stamp(), from, done);
+    channel_.transport().send(channel_.peer(peer), key, messageStamp(key), from, done);
   } else {
     channel_.transport().recv(channel_.peer(peer), key, buffers, done);
   }

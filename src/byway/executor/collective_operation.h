@@ -20,6 +20,9 @@ namespace byway {
 struct OperationRequest {
   std::shared_ptr<const VerifiedSchedule> schedule;
   std::vector<std::uint64_t> blockCounts;  // elements, per block of the schedule's shape
+  // Only the blocks of the rank's own Input and Output have their counts, others 0. The schedule
+  // must be a template; every message carries its own count, messages of no elements are sent, too.
+  bool ownCounts = false;
   DType dtype = DType::UInt8;
   ReduceOp op = ReduceOp::Sum;
   std::complex<double> factor{1.0, 0.0};
@@ -38,6 +41,7 @@ class CollectiveOperation final : public Operation {
 
   const Segments& reads() const override { return request_.input; }
   const Segments& writes() const override { return request_.output; }
+  Stamp messageStamp(const MatchKey& key) const override;
   bool needsStage() const override;
   bool tryStart() override;
   bool advance() override;
@@ -66,6 +70,7 @@ class CollectiveOperation final : public Operation {
   std::uint32_t roundCount_ = 1, nextRound_ = 0, roundsDone_ = 0;
   std::uint64_t stageOffset_ = 0, stageBytes_ = 0, roundStage_ = 0;
   std::vector<std::unique_ptr<Round>> rounds_;  // those under way
+  std::byte nothing_{};                         // stands for a message of no elements
 };
 
 }  // namespace byway

@@ -352,9 +352,9 @@ void Engine::threadMain() {
   }
 }
 
-void Engine::dataArrived(const MatchKey& key, const Stamp& stamp) {
+bool Engine::dataArrived(const MatchKey& key, const Stamp& stamp) {
   const auto it = channels_.find(key.communicator);
-  if (it != channels_.end()) it->second->dataArrived(key, stamp);
+  return it == channels_.end() || it->second->dataArrived(key, stamp);
 }
 
 void Engine::controlArrived(std::span<const std::byte> payload) {

@@ -88,7 +88,7 @@ class Engine final : private ArrivalSink {
     std::unique_lock<std::mutex> lock_;
   };
 
-  void dataArrived(const MatchKey& key, const Stamp& stamp) override;
+  bool dataArrived(const MatchKey& key, const Stamp& stamp) override;
   void controlArrived(std::span<const std::byte> payload) override;
   void act(Channel& channel, const ControlMessage& message);
 

@@ -40,6 +40,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
 
   // The rest under the engine's lock.
   const Stamp& stamp() const { return stamp_; }
+  // What the message with this key should carry.
+  virtual Stamp messageStamp(const MatchKey& /*key*/) const { return stamp_; }
   Seconds deadline() const { return deadline_; }
   bool started() const { return started_; }
   bool failed() const { return failure_.has_value(); }

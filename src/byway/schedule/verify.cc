@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/schedule/verify.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -56,6 +57,11 @@ VerifiedSchedule::VerifiedSchedule(Schedule schedule, DependenceGraph graph)
       hash_(hashOf(schedule_)),
       locals_(std::make_unique<Locals>()) {
   locals_->byRank.resize(static_cast<std::size_t>(schedule_.shape.ranks));
+  const auto& slots = schedule_.slots;
+  const auto& blocks = schedule_.shape.blocks;
+  isTemplate_ = std::all_of(slots.begin(), slots.end(), [](std::uint32_t n) { return n == 0; }) &&
+                std::all_of(blocks.begin(), blocks.end(),
+                            [](const Block& block) { return block.shares.size() == 1; });
 }
 
 VerifiedSchedule::~VerifiedSchedule() = default;

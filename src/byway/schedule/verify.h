@@ -54,6 +54,10 @@ class VerifiedSchedule {
   const Schedule& schedule() const { return schedule_; }
   const DependenceGraph& graph() const { return graph_; }
   std::uint64_t hash() const { return hash_; }
+  // A rank can bind its part by the counts of its own Input and Output blocks alone (others at 0):
+  // there is no stage memory, and no block is cut. One such schedule serves every choice of counts,
+  // whoever knows them.
+  bool isTemplate() const { return isTemplate_; }
   // Computed once per rank, on first use; thread-safe.
   const LocalProgram& local(int rank) const;
   ~VerifiedSchedule();
@@ -64,6 +68,7 @@ class VerifiedSchedule {
   Schedule schedule_;
   DependenceGraph graph_;
   std::uint64_t hash_ = 0;
+  bool isTemplate_ = false;
   struct Locals;
   std::unique_ptr<Locals> locals_;
 };

@@ -81,6 +81,12 @@ TEST(Verify, KeepsScheduleGraphAndHash) {
   EXPECT_EQ(verified->graph().edges, dependencesOf(s).edges);
 }
 
+TEST(Verify, CallsATemplateWhatOwnCountsCanBind) {
+  EXPECT_FALSE(verify(exchange(upTo(3), 3))->isTemplate());       // sums in stage memory
+  EXPECT_FALSE(verify(relayedPairs({{0, 1}}, 4))->isTemplate());  // cut blocks
+  EXPECT_TRUE(verify(Hand(makeShape(Collective::AllToAll, 2, {})).finish())->isTemplate());
+}
+
 TEST(Verify, ThrowsWhatItFinds) {
   Schedule s = slotReuse(1);
   s.name = "mine";

@@ -53,7 +53,11 @@ struct Probe {
 struct Sink final : ArrivalSink {
   std::vector<MatchKey> data;
   std::vector<std::vector<std::byte>> controls;
-  void dataArrived(const MatchKey& key, const Stamp&) override { data.push_back(key); }
+  bool dataArrived(const MatchKey& key, const Stamp&) override {
+    data.push_back(key);
+    return wanted;
+  }
+  bool wanted = true;  // what it answers
   void controlArrived(std::span<const std::byte> payload) override {
     controls.emplace_back(payload.begin(), payload.end());
   }

@@ -130,11 +130,12 @@ void Transport::arrived(const Arrival& arrival, std::span<const std::byte> paylo
 
 void Transport::State::file(const Arrival& arrival) {
   const MatchKey& key = arrival.header.key;
+  bool wanted = true;
   if (!closed && sink != nullptr && !cancelled.contains(key.communicator)) {
-    sink->dataArrived(key, arrival.header.stamp);  // may cancel the communicator
+    wanted = sink->dataArrived(key, arrival.header.stamp);  // may cancel the communicator
   }
   if (closed || cancelled.contains(key.communicator)) return finish(arrival, Outcome::Cancelled);
-  Recv* recv = posted.front(key);
+  Recv* recv = wanted ? posted.front(key) : nullptr;
   if (recv != nullptr && recv->peer != arrival.from) {
     log(LogLevel::Warning, fmt::format("dropped a message for peer {} that came from peer {}",
                                        recv->peer, arrival.from));

@@ -26,7 +26,9 @@ class ArrivalSink {
  public:
   virtual ~ArrivalSink() = default;
   // Every data message, as it arrives and before it is matched. Used to find calls that differ.
-  virtual void dataArrived(const MatchKey& key, const Stamp& stamp) = 0;
+  // False keeps it from a receive that is posted: it waits like an early one, and ends with
+  // cancel(), so that its sender learns the reason from the owner first.
+  virtual bool dataArrived(const MatchKey& key, const Stamp& stamp) = 0;
   // A control message of at most kControlBytes.
   virtual void controlArrived(std::span<const std::byte> payload) = 0;
 };

@@ -112,8 +112,9 @@ TEST_P(Cancel, SendAfterwards) {
 TEST_P(Cancel, FromTheSink) {
   struct Canceller final : ArrivalSink {
     Transport* transport = nullptr;
-    void dataArrived(const MatchKey& key, const Stamp&) override {
+    bool dataArrived(const MatchKey& key, const Stamp&) override {
       transport->cancel(key.communicator);
+      return true;
     }
     void controlArrived(std::span<const std::byte>) override {}
   } canceller;
@@ -125,6 +126,21 @@ TEST_P(Cancel, FromTheSink) {
   EXPECT_TRUE(received.is(Outcome::Cancelled));
   EXPECT_TRUE(sent.is(isEager() ? Outcome::Ok : Outcome::Cancelled));
   w[1].setSink(nullptr);
+  checkOtherWorks();
+}
+
+TEST_P(Cancel, AMessageThatTheSinkDoesNotWantIsNotReceived) {
+  w.recv(1, 0, kKey, got, received);
+  w.sinks[1].wanted = false;
+  w.send(0, 1, kKey, data, sent);
+  w.settle();
+  w.sinks[1].wanted = true;
+  EXPECT_EQ(received.calls, 0);
+  EXPECT_EQ(w.sinks[1].data.size(), 1U);
+  w[1].cancel(1);
+  w.settle();
+  EXPECT_TRUE(received.is(Outcome::Cancelled));
+  EXPECT_TRUE(sent.is(isEager() ? Outcome::Ok : Outcome::Cancelled));
   checkOtherWorks();
 }
 

@@ -41,10 +41,11 @@ struct Flow {
 
 struct Starts final : ArrivalSink {
   std::map<std::uint32_t, Seconds> first;
-  void dataArrived(const MatchKey& key, const Stamp& stamp) override {
+  bool dataArrived(const MatchKey& key, const Stamp& stamp) override {
     if (key.sequence == 1 && key.transfer == 0) {
       first[key.source] = std::bit_cast<Seconds>(stamp[0]);
     }
+    return true;
   }
   void controlArrived(std::span<const std::byte>) override {}
 };
