@@ -23,6 +23,20 @@ std::string topologyText(const CommunicatorOptions& options) {
   return text != nullptr && *text != '\0' ? text : "host";
 }
 
+Seconds lateAfterOf(const CommunicatorOptions& options) {
+  constexpr Seconds kLateAfter = 30;
+  if (options.lateAfter) return *options.lateAfter;
+  const char* text = std::getenv("BYWAY_LATE_AFTER");
+  if (text == nullptr || *text == '\0') return kLateAfter;
+  char* end = nullptr;
+  const Seconds seconds = std::strtod(text, &end);
+  if (*end == '\0' && seconds > 0) return seconds;
+  throw Error(ErrorCode::InvalidArgument,
+              fmt::format("BYWAY_LATE_AFTER=\"{}\" is no positive number of seconds (\"inf\": "
+                          "never)",
+                          text));
+}
+
 void checkRanks(const std::vector<int>& ranks, int self) {
   std::vector<int> sorted = ranks;
   std::sort(sorted.begin(), sorted.end());
@@ -73,9 +87,16 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
   channel.id = meeting.id;
   channel.rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), self) - ranks.begin());
   channel.stageQuota = options.stageQuota;
+  channel.lateAfter = lateAfterOf(options);
   for (const std::string& text : meeting.addresses) {
-    channel.peers.push_back(endpoint->engine()->connect(
-        {reinterpret_cast<const std::byte*>(text.data()), text.size()}));
+    try {
+      channel.peers.push_back(endpoint->engine()->connect(
+          {reinterpret_cast<const std::byte*>(text.data()), text.size()}));
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("rank {} cannot be reached: {}",
+                                            channel.peers.size(), error.what()),
+                  channel.rank);
+    }
   }
   endpoint->place(self, channel.peers, ranks);
   auto state = std::make_unique<CommunicatorState>(std::move(endpoint), std::move(topology),

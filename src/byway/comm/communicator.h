@@ -27,6 +27,9 @@ struct CommunicatorOptions {
   std::string topology;
   std::uint64_t stageQuota = std::uint64_t{64} << 20;  // bytes of stage memory on each rank
   Seconds timeout = 300;  // of creation, and of every call that states none
+  // A call that is under way for so long is logged once, with the ranks it waits for. Nothing:
+  // BYWAY_LATE_AFTER, and without it 30; kNever: never.
+  std::optional<Seconds> lateAfter;
   // Tries this route only: "direct", or a name that `byway plan` prints. "" chooses.
   std::string route;
   // Phantom: calls take their time and move nothing (tables on a virtual clock).

@@ -14,12 +14,8 @@ namespace {
 
 // How long a failed call may wait for the transport to let go of its buffers.
 constexpr Seconds kDrainSeconds = 1.0;
-
-// "call 7 (allreduce of 4 float32 (sum))"
-std::string nameOf(const Operation& operation) {
-  if (operation.sequence() == Operation::kUnnumbered) return operation.describe();
-  return fmt::format("call {} ({})", operation.sequence(), operation.describe());
-}
+// How long another rank's reason may take after it gave up a transfer.
+constexpr Seconds kReasonSeconds = 0.2;
 
 }  // namespace
 
@@ -49,7 +45,7 @@ std::shared_ptr<Operation> Channel::submit(OperationRequest request) {
       std::make_shared<CollectiveOperation>(*this, std::move(request), nextSequence_, deadline);
   const std::uint64_t sequence = nextSequence_++;
   history_[sequence % kRemembered] = operation->stamp();
-  operations_.push_back(operation);
+  add(operation);
   transport_.forEachUnexpected(
       id(), sequence, [this](const MatchKey& key, const Stamp& stamp) { dataArrived(key, stamp); });
   checkDepartures();
@@ -62,11 +58,16 @@ std::shared_ptr<Operation> Channel::submit(PointToPointRequest request) {
   checkUsable();
   const Seconds deadline = transport_.clock().now() + request.timeout;
   auto operation = std::make_shared<PointToPointOperation>(*this, std::move(request), deadline);
-  operations_.push_back(operation);
+  add(operation);
   advance();
   checkDepartures();
   advance();
   return operation;
+}
+
+void Channel::add(const std::shared_ptr<Operation>& operation) {
+  operation->setLateAt(transport_.clock().now() + options_.lateAfter);
+  operations_.push_back(operation);
 }
 
 bool Channel::dataArrived(const MatchKey& key, const Stamp& stamp) {
@@ -106,7 +107,7 @@ void Channel::found(const Error& error) {
 }
 
 void Channel::transferFailed(const Operation& operation, bool sends, int other, Outcome outcome) {
-  const std::string what = fmt::format("{} on rank {}: ", nameOf(operation), rank());
+  const std::string what = fmt::format("{} on rank {}: ", operation.name(), rank());
   switch (outcome) {
     case Outcome::Ok:
       return;
@@ -122,10 +123,13 @@ void Channel::transferFailed(const Operation& operation, bool sends, int other, 
                                             sends ? "to" : "from", other),
                          rank(), operation.sequence()));
     case Outcome::Cancelled:
-      return found(Error(
+      if (givenUp_) return;
+      givenUp_ = Error(
           ErrorCode::PeerLost,
           what + fmt::format("rank {} gave up the transfer {} it", other, sends ? "to" : "from"),
-          rank(), operation.sequence()));
+          rank(), operation.sequence());
+      givenUpUntil_ = transport_.clock().now() + kReasonSeconds;
+      return;
   }
 }
 
@@ -162,6 +166,16 @@ void Channel::reported(const Error& error) {
   if (broken_ || pending_) return;
   pending_ = error;
   pendingIsReport_ = true;
+}
+
+void Channel::peerLost(PeerId lost) {
+  for (int r = 0; r < ranks(); ++r) {
+    if (r == rank() || peer(r) != lost || left_.count(r) != 0) continue;
+    // Calls under way may have all they need; those that do not are failed by their transfers.
+    found(Error(ErrorCode::PeerLost,
+                fmt::format("rank {} is gone (its process ended or cannot be reached)", r), rank(),
+                static_cast<std::int64_t>(nextSequence_)));
+  }
 }
 
 void Channel::tellOthers(std::span<const std::byte> message) {
@@ -203,7 +217,7 @@ void Channel::checkDepartures() {
           Error(ErrorCode::PeerLost,
                 fmt::format("{} cannot complete: rank {} destroyed its communicator after {} "
                             "calls",
-                            nameOf(*operation), r, calls),
+                            operation->name(), r, calls),
                 rank(), operation->sequence()));
     }
   }
@@ -243,22 +257,29 @@ void Channel::cancelWhenMay() {
 }
 
 Seconds Channel::nextDeadline() const {
-  Seconds next = kNever;
   if (broken_) return idle() ? kNever : brokenAt_ + kDrainSeconds;
-  for (const auto& operation : operations_) next = std::min(next, operation->deadline());
+  Seconds next = givenUpUntil_;
+  if (inquiry_) next = std::min(next, inquiry_->missing > 0 ? inquiry_->until : 0);
+  if (inquiry_ && !inquiry_->isLate) return next;
+  for (const auto& operation : operations_) {
+    next = std::min(next, operation->deadline());
+    if (!inquiry_) next = std::min(next, operation->lateAt());
+  }
   return next;
 }
 
 void Channel::checkDeadlines(Seconds now) {
   if (broken_) return;
+  if (now >= givenUpUntil_) {
+    givenUpUntil_ = kNever;
+    found(*givenUp_);
+  }
+  if (inquiry_ && (now >= inquiry_->until || inquiry_->missing == 0)) conclude();
+  if (broken_ || (inquiry_ && !inquiry_->isLate)) return;
   for (const auto& operation : operations_) {
-    if (operation->deadline() > now || operation->finished()) continue;
-    breakWith(Error(ErrorCode::Timeout,
-                    fmt::format("{} did not complete in time on rank {}: {}", nameOf(*operation),
-                                rank(), operation->outstanding()),
-                    rank(), operation->sequence()),
-              true);
-    return;
+    if (operation->finished()) continue;
+    if (operation->deadline() <= now) return ask(operation, false, now);
+    if (operation->lateAt() <= now && !inquiry_) ask(operation, true, now);
   }
 }
 
@@ -269,9 +290,9 @@ bool Channel::guarded(const Operation& operation, const Fn& fn) {
     return fn();
   } catch (const Error& error) {
     found(
-        Error(error.code(), nameOf(operation) + ": " + error.what(), rank(), operation.sequence()));
+        Error(error.code(), operation.name() + ": " + error.what(), rank(), operation.sequence()));
   } catch (const std::exception& error) {
-    found(Error(ErrorCode::Internal, nameOf(operation) + ": " + error.what(), rank(),
+    found(Error(ErrorCode::Internal, operation.name() + ": " + error.what(), rank(),
                 operation.sequence()));
   }
   return true;

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "byway/executor/collective_operation.h"
+#include "byway/executor/control.h"
+#include "byway/executor/inquiry.h"
 #include "byway/executor/point_to_point.h"
 #include "byway/executor/stage.h"
 #include "byway/transport/transport.h"
@@ -24,6 +26,7 @@ struct ChannelOptions {
   int rank = 0;
   std::vector<PeerId> peers;  // per rank; the entry at `rank` is not used
   std::uint64_t stageQuota = std::uint64_t{64} << 20;
+  Seconds lateAfter = 30;  // a call under way for so long is logged once; kNever: never
 };
 
 class Channel : public std::enable_shared_from_this<Channel> {
@@ -36,7 +39,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // Sends and receives that begin together, in any order on the two sides.
   std::shared_ptr<Operation> submit(PointToPointRequest request);
   bool advance();                // of all operations; true if anything was done
-  Seconds nextDeadline() const;  // kNever: none
+  Seconds nextDeadline() const;  // of calls, answers and log lines; kNever: none
   void checkDeadlines(Seconds now);
   // Marks it broken, tells the other ranks if `tell`, and fails everything under way.
   void breakWith(const Error& error, bool tell);
@@ -52,6 +55,11 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // This rank's caller got its next call wrong; the others are told.
   void refuse(const Error& error);
   void refused(int rank, std::uint64_t sequence, const std::string& why);
+  // Peer `peer` is gone for good; nothing happens if it is no rank of this channel.
+  void peerLost(PeerId peer);
+  // Another rank asks where this one stands, or answers what this one asked.
+  void asked(const ControlMessage& question);
+  void answered(const ControlMessage& answer);
   std::uint64_t calls() const { return nextSequence_; }
   // False for a message of a call that differs from this rank's: it must not be received.
   bool dataArrived(const MatchKey& key, const Stamp& stamp);
@@ -76,6 +84,12 @@ class Channel : public std::enable_shared_from_this<Channel> {
   template <typename Fn>
   bool guarded(const Operation& operation, const Fn& fn);
   void checkUsable() const;
+  void add(const std::shared_ptr<Operation>& operation);
+  // channel_inquiry.cc
+  void ask(const std::shared_ptr<Operation>& operation, bool isLate, Seconds now);
+  void conclude();
+  RankStanding standing(std::int64_t sequence) const;
+  std::vector<int> waitsOf(const Operation& operation) const;
   void mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key,
                 const Stamp& theirs);
   void tellOthers(std::span<const std::byte> message);
@@ -102,6 +116,20 @@ class Channel : public std::enable_shared_from_this<Channel> {
   };
   std::map<int, Departure> left_;
   std::vector<std::shared_ptr<Operation>> lingering_;  // reported as failed, buffers still in use
+  // This rank's question to the others why a call does not complete.
+  struct Inquiry {
+    std::shared_ptr<Operation> operation;
+    bool isLate = false;  // for the log only; else its deadline has passed
+    Seconds until = 0;
+    std::uint64_t number = 0;
+    std::vector<RankStanding> standings;  // by rank
+    int missing = 0;                      // answers
+  };
+  std::optional<Inquiry> inquiry_;
+  std::uint64_t inquiries_ = 0;
+  // A transfer that another rank gave up: it will have told why, or had no reason.
+  std::optional<Error> givenUp_;
+  Seconds givenUpUntil_ = kNever;
   Seconds brokenAt_ = 0;
   bool cancelled_ = false;  // the transport was told, after the break
   std::vector<std::function<void()>> callbacks_;

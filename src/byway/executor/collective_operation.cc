@@ -392,19 +392,29 @@ void CollectiveOperation::release() {
 
 std::string CollectiveOperation::describe() const { return byway::describe(stamp()); }
 
-std::string CollectiveOperation::outstanding() const {
-  if (!started_) return "it had not started: an earlier call was under way";
-  std::set<int> from;
-  std::set<int> to;
+CollectiveOperation::Outstanding CollectiveOperation::transfersUnderWay() const {
+  Outstanding ranks;
   const Schedule& s = request_.schedule->schedule();
   for (const auto& round : rounds_) {
     for (std::size_t i = 0; i < round->state.size(); ++i) {
       if (round->state[i] != OpState::Issued) continue;
       const LocalOp& op = round->binding.local->ops[i];
-      if (op.kind == LocalKind::Send) to.insert(s.transfers[op.index].to.rank);
-      if (op.kind == LocalKind::Recv) from.insert(s.transfers[op.index].from.rank);
+      if (op.kind == LocalKind::Send) ranks.to.insert(s.transfers[op.index].to.rank);
+      if (op.kind == LocalKind::Recv) ranks.from.insert(s.transfers[op.index].from.rank);
     }
   }
+  return ranks;
+}
+
+std::set<int> CollectiveOperation::waitsFor() const {
+  Outstanding ranks = transfersUnderWay();
+  ranks.from.merge(ranks.to);
+  return ranks.from;
+}
+
+std::string CollectiveOperation::outstanding() const {
+  if (!started_) return "it had not started: an earlier call was under way";
+  const auto [from, to] = transfersUnderWay();
   std::string text;
   if (!from.empty()) text += fmt::format("waiting for data from ranks {}", fmt::join(from, ", "));
   if (!to.empty()) {

@@ -5,6 +5,7 @@
 #include <complex>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,12 +47,17 @@ class CollectiveOperation final : public Operation {
   bool tryStart() override;
   bool advance() override;
   bool ended() const override { return started_ && roundsDone_ == roundCount_; }
+  std::set<int> waitsFor() const override;
   std::string outstanding() const override;
   std::string describe() const override;
   void release() override;
 
  private:
   struct Round;
+  struct Outstanding {
+    std::set<int> from, to;
+  };
+  Outstanding transfersUnderWay() const;
   static void transferDone(void* self, std::uint32_t tag, Outcome outcome);
 
   void planRounds();

@@ -43,9 +43,8 @@ std::optional<ControlMessage> decode(std::span<const std::byte> bytes) {
   Fixed fixed{};
   if (bytes.size() < sizeof(Fixed)) return std::nullopt;
   std::memcpy(&fixed, bytes.data(), sizeof(Fixed));
-  const bool known = fixed.kind == static_cast<std::uint8_t>(ControlKind::Broken) ||
-                     fixed.kind == static_cast<std::uint8_t>(ControlKind::Refused) ||
-                     fixed.kind == static_cast<std::uint8_t>(ControlKind::Goodbye);
+  const bool known = fixed.kind >= static_cast<std::uint8_t>(ControlKind::Broken) &&
+                     fixed.kind <= static_cast<std::uint8_t>(ControlKind::Answer);
   if (!known || fixed.code > kLastCode || bytes.size() != sizeof(Fixed) + fixed.textBytes) {
     return std::nullopt;
   }

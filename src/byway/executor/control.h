@@ -15,8 +15,10 @@ namespace byway {
 
 enum class ControlKind : std::uint8_t {
   Broken = 1,   // the communicator failed at the sender; text says how
-  Refused = 3,  // the sender's caller got call `sequence` wrong; it takes no part in it
   Goodbye = 2,  // the sender destroys its communicator and will not call again
+  Refused = 3,  // the sender's caller got call `sequence` wrong; it takes no part in it
+  Ask = 4,      // where does the receiver stand in call `sequence`? (-1: in sends and receives)
+  Answer = 5,   // to that; text is an encoded RankStanding
 };
 
 struct ControlMessage {
@@ -25,7 +27,8 @@ struct ControlMessage {
   std::int32_t source = 0;  // rank in the communicator
   ErrorCode code = ErrorCode::Internal;
   std::int64_t sequence = -1;  // Goodbye: how many collectives the sender called
-  std::uint64_t messages = 0;  // Goodbye: point-to-point messages it sent to the receiver
+  // Goodbye: point-to-point messages it sent to the receiver. Ask, Answer: which question.
+  std::uint64_t messages = 0;
   std::string text;
 };
 

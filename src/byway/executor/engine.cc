@@ -16,6 +16,7 @@ namespace {
 constexpr Seconds kSpin = 5e-6;
 constexpr Seconds kYield = 20e-6;
 constexpr Seconds kCloseTransport = 2.0;
+constexpr std::int32_t kRankOfSender = -1;  // source: whichever rank the sending process is
 constexpr Seconds kFar = 1e18;  // drive() takes kNever for "stop"
 
 std::atomic<unsigned> forkGeneration{0};
@@ -70,7 +71,9 @@ void Engine::shutdown() {
   const std::scoped_lock lock(mutex_);
   try {
     for (auto& [id, channel] : channels_) {
-      channel->breakWith(Error(ErrorCode::Aborted, "the process shuts down"), false);
+      if (channel->operationsUnderWay() == 0 && !channel->broken()) channel->sayGoodbye();
+      channel->breakWith(Error(ErrorCode::Aborted, "the process shuts down", channel->rank()),
+                         channel->operationsUnderWay() > 0);
     }
     transport_->close(kCloseTransport);
     for (auto& [id, channel] : channels_) channel->advance();
@@ -95,7 +98,9 @@ Address Engine::address() {
 
 PeerId Engine::connect(std::span<const std::byte> address) {
   const Guard guard(*this);
-  return transport_->connect(address);
+  const PeerId peer = transport_->connect(address);
+  if (!transport_->isLost(peer)) return peer;
+  throw Error(ErrorCode::PeerLost, "its process ended or cannot be reached");
 }
 
 Channel& Engine::open(ChannelOptions options) {
@@ -107,11 +112,16 @@ Channel& Engine::open(ChannelOptions options) {
   }
   auto& channel = channels_[id];
   channel = std::make_shared<Channel>(*transport_, std::move(options));
-  std::erase_if(early_, [&](const ControlMessage& message) {
-    if (message.communicator != id) return false;
-    act(*channel, message);
+  std::erase_if(early_, [&](const auto& early) {
+    if (early.second.communicator != id) return false;
+    act(*channel, early.first, early.second);
     return true;
   });
+  for (int r = 0; r < channel->ranks(); ++r) {
+    if (r != channel->rank() && transport_->isLost(channel->peer(r))) {
+      channel->peerLost(channel->peer(r));
+    }
+  }
   return *channel;
 }
 
@@ -357,22 +367,51 @@ bool Engine::dataArrived(const MatchKey& key, const Stamp& stamp) {
   return it == channels_.end() || it->second->dataArrived(key, stamp);
 }
 
-void Engine::controlArrived(std::span<const std::byte> payload) {
+void Engine::controlArrived(PeerId from, std::span<const std::byte> payload) {
   const auto message = decode(payload);
   if (!message) {
     log(LogLevel::Warning, "byway: dropped a malformed control message");
     return;
   }
-  if (ended_.count(message->communicator) != 0) return;  // too late to matter
+  const bool asks = message->kind == ControlKind::Ask;
+  if (ended_.count(message->communicator) != 0) {  // too late to matter
+    if (asks) answerFor(from, *message, Standing::Left);
+    return;
+  }
   const auto it = channels_.find(message->communicator);
   if (it != channels_.end()) {
-    act(*it->second, *message);
+    act(*it->second, from, *message);
+  } else if (asks) {
+    answerFor(from, *message, Standing::NotEntered);
   } else if (early_.size() < kMostEarlyMessages) {
-    early_.push_back(*message);
+    early_.emplace_back(from, *message);
   }
 }
 
-void Engine::act(Channel& channel, const ControlMessage& message) {
+// For a communicator that is not here any more, or not yet.
+void Engine::answerFor(PeerId asker, const ControlMessage& question, Standing standing) {
+  // The asker knows which of its ranks this process is by its peer.
+  transport_->control(
+      asker, encode({ControlKind::Answer, question.communicator, kRankOfSender, ErrorCode::Timeout,
+                     question.sequence, question.messages, encode(RankStanding{standing, 0, {}})}));
+}
+
+void Engine::peerLost(PeerId peer) {
+  for (const auto& [id, channel] : channels_) channel->peerLost(peer);
+  changed_.notify_all();
+}
+
+void Engine::act(Channel& channel, PeerId from, const ControlMessage& received) {
+  ControlMessage message = received;
+  for (int r = 0; r < channel.ranks() && message.source == kRankOfSender; ++r) {
+    if (r != channel.rank() && channel.peer(r) == from) message.source = r;
+  }
+  const bool isRank = message.source >= 0 && message.source < channel.ranks() &&
+                      message.source != channel.rank() && channel.peer(message.source) == from;
+  if (!isRank) {
+    log(LogLevel::Warning, "byway: dropped a control message that does not come from its rank");
+    return;
+  }
   switch (message.kind) {
     case ControlKind::Broken:
       channel.reported(Error(
@@ -385,6 +424,12 @@ void Engine::act(Channel& channel, const ControlMessage& message) {
     case ControlKind::Goodbye:
       channel.goodbye(message.source, static_cast<std::uint64_t>(message.sequence),
                       message.messages);
+      break;
+    case ControlKind::Ask:
+      channel.asked(message);
+      break;
+    case ControlKind::Answer:
+      channel.answered(message);
       break;
   }
 }

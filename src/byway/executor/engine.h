@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "byway/executor/channel.h"
@@ -38,6 +39,7 @@ class Engine final : private ArrivalSink {
   Engine& operator=(const Engine&) = delete;
 
   Address address();
+  // Throws Error{PeerLost} when its process is known to have ended.
   PeerId connect(std::span<const std::byte> address);
 
   // Channels live until close(). Throws Error{InvalidArgument} when the id is in use.
@@ -89,8 +91,10 @@ class Engine final : private ArrivalSink {
   };
 
   bool dataArrived(const MatchKey& key, const Stamp& stamp) override;
-  void controlArrived(std::span<const std::byte> payload) override;
-  void act(Channel& channel, const ControlMessage& message);
+  void controlArrived(PeerId from, std::span<const std::byte> payload) override;
+  void peerLost(PeerId peer) override;
+  void act(Channel& channel, PeerId from, const ControlMessage& message);
+  void answerFor(PeerId asker, const ControlMessage& question, Standing standing);
 
   template <typename Request>
   std::shared_ptr<Operation> start(Channel& channel, Request request);
@@ -119,7 +123,7 @@ class Engine final : private ArrivalSink {
   bool stopping_ = false;
   std::map<std::uint64_t, std::shared_ptr<Channel>> channels_;
   std::set<std::uint64_t> ended_;      // ids are not used again; messages for them may still come
-  std::vector<ControlMessage> early_;  // for channels that are not open yet
+  std::vector<std::pair<PeerId, ControlMessage>> early_;  // for channels that are not open yet
   std::vector<std::function<void()>> callbacks_;
   unsigned forkGeneration_;
   std::thread thread_;

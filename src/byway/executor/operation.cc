@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "byway/executor/channel.h"
 
 namespace byway {
@@ -22,10 +24,17 @@ bool Operation::mustFollow(const Operation& earlier) const {
          reads().overlaps(earlier.writes());
 }
 
+std::string Operation::name() const {
+  if (sequence_ == kUnnumbered) return describe();
+  return fmt::format("call {} ({})", sequence_, describe());
+}
+
 void Operation::fail(const Error& error) {
   if (failure_ || done()) return;
-  failure_ = Error(error.code(), error.what(), channel_.rank(),
-                   error.sequence() >= 0 ? error.sequence() : sequence_);
+  // The call that failed first, unless that is a later one, or none.
+  const std::int64_t first = error.sequence();
+  const bool isOwn = sequence_ != kUnnumbered && (first < 0 || first > sequence_);
+  failure_ = Error(error.code(), error.what(), channel_.rank(), isOwn ? sequence_ : first);
 }
 
 void Operation::complete() {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ class Operation : public std::enable_shared_from_this<Operation> {
   // What the message with this key should carry.
   virtual Stamp messageStamp(const MatchKey& /*key*/) const { return stamp_; }
   Seconds deadline() const { return deadline_; }
+  // When it is time to log that it is late; kNever once that was done.
+  Seconds lateAt() const { return lateAt_; }
+  void setLateAt(Seconds at) { lateAt_ = at; }
   bool started() const { return started_; }
   bool failed() const { return failure_.has_value(); }
   // What the call reads and writes, for the order among calls on the same memory.
@@ -57,9 +61,13 @@ class Operation : public std::enable_shared_from_this<Operation> {
   virtual bool advance() = 0;
   // Every part is over.
   virtual bool ended() const = 0;
+  // The ranks whose data or readiness it waits for; empty also while it works itself.
+  virtual std::set<int> waitsFor() const = 0;
   // In words, for people: "waiting for data from ranks 3, 5".
   virtual std::string outstanding() const = 0;
   virtual std::string describe() const = 0;
+  // With its number: "call 7 (allreduce of 4 float32 (sum))".
+  std::string name() const;
   // Gives back what it holds; after finished().
   virtual void release();
 
@@ -80,6 +88,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   std::int64_t sequence_;
   Stamp stamp_;
   Seconds deadline_;
+  Seconds lateAt_ = kNever;
   std::shared_ptr<void> keepAlive_;
   std::optional<Error> failure_;
   std::exception_ptr error_;

@@ -111,6 +111,21 @@ bool PointToPointOperation::awaitsMessageOf(int rank) const {
   });
 }
 
+std::set<int> PointToPointOperation::waitsFor() const {
+  std::set<int> ranks;
+  for (const Part& part : parts_) {
+    if (part.over) continue;
+    if (part.transfer.peer != kAnySource) {
+      ranks.insert(part.transfer.peer);
+      continue;
+    }
+    for (int r = 0; r < channel_.ranks(); ++r) {
+      if (r != channel_.rank()) ranks.insert(r);
+    }
+  }
+  return ranks;
+}
+
 std::string PointToPointOperation::outstanding() const {
   std::set<std::string> what;
   for (const Part& part : parts_) {

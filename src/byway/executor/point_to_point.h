@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,7 @@ class PointToPointOperation final : public Operation {
   bool advance() override { return false; }
   bool ended() const override { return started_ && remaining_ == 0; }
   bool awaitsMessageOf(int rank) const override;
+  std::set<int> waitsFor() const override;
   std::string outstanding() const override;
   std::string describe() const override;
   int sourceOf(std::size_t index) const override {

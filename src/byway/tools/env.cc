@@ -18,6 +18,7 @@ constexpr std::array kVariables{
              "or a JSON file (default: host)"},
     Variable{"BYWAY_PACE",
              "slows the links: RATE[,LATENCY_US], bytes/s, or a topology (default: no limit)"},
+    Variable{"BYWAY_LATE_AFTER", "seconds after which a call under way is logged (default: 30)"},
     Variable{"BYWAY_RANK", "this process's rank, as `byway run` sets it"},
     Variable{"BYWAY_SIZE", "the number of ranks, as `byway run` sets it"},
     Variable{"BYWAY_STORE", "a folder that all ranks of the job share, new for every job"},

@@ -58,7 +58,7 @@ struct Sink final : ArrivalSink {
     return wanted;
   }
   bool wanted = true;  // what it answers
-  void controlArrived(std::span<const std::byte> payload) override {
+  void controlArrived(PeerId, std::span<const std::byte> payload) override {
     controls.emplace_back(payload.begin(), payload.end());
   }
 };

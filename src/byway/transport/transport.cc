@@ -67,6 +67,7 @@ void Transport::recv(PeerId peer, const MatchKey& key, std::span<const Buffer> p
                      Completion done) {
   State& s = *state_;
   if (s.closed || s.cancelled.contains(key.communicator)) return done(Outcome::Cancelled);
+  BYWAY_ASSERT(peer >= 0);
   auto& recvs = s.communicators[key.communicator].recvs;
   State::Recv& recv = recvs.emplace_back();
   recv.self = std::prev(recvs.end());
@@ -76,7 +77,7 @@ void Transport::recv(PeerId peer, const MatchKey& key, std::span<const Buffer> p
     if (piece.bytes > 0) recv.pieces.push_back(piece);
   }
   recv.bytes = totalBytes(pieces);
-  BYWAY_ASSERT(recv.bytes > 0 && peer >= 0);
+  BYWAY_ASSERT(recv.bytes > 0);
   recv.done = done;
   recv.postedAt = wire_->clock().now();
   recv.state = &s;
@@ -84,6 +85,8 @@ void Transport::recv(PeerId peer, const MatchKey& key, std::span<const Buffer> p
     const Arrival arrival = early->arrival;
     s.dropEarly(*early);
     s.match(recv, arrival);
+  } else if (s.peer(peer).isLost) {
+    s.complete(recv, Outcome::PeerLost);
   } else {
     s.posted.push(key, &recv);
   }
@@ -110,7 +113,7 @@ void Transport::arrived(const Arrival& arrival, std::span<const std::byte> paylo
         log(LogLevel::Warning, fmt::format("dropped a control message of {} bytes from peer {}",
                                            payload.size(), arrival.from));
       } else if (s.sink != nullptr && !s.closed) {
-        s.sink->controlArrived(payload);
+        s.sink->controlArrived(arrival.from, payload);
       }
       return;
     case MessageKind::Credit:

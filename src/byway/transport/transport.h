@@ -30,7 +30,9 @@ class ArrivalSink {
   // cancel(), so that its sender learns the reason from the owner first.
   virtual bool dataArrived(const MatchKey& key, const Stamp& stamp) = 0;
   // A control message of at most kControlBytes.
-  virtual void controlArrived(std::span<const std::byte> payload) = 0;
+  virtual void controlArrived(PeerId from, std::span<const std::byte> payload) = 0;
+  // The peer is gone for good; receives from it that no message had matched have ended.
+  virtual void peerLost(PeerId /*peer*/) {}
 };
 
 class Transport final : private WireSink {
@@ -54,7 +56,7 @@ class Transport final : private WireSink {
             std::span<const ConstBuffer> pieces, Completion done);
   // Receives the message with this key (key.source is the sender's rank) into `pieces`. A message
   // of another size ends both sides with WrongSize. Cancelled without a cancel() here: the sender
-  // withdrew.
+  // withdrew. PeerLost: the peer is gone and had not sent it.
   void recv(PeerId peer, const MatchKey& key, std::span<const Buffer> pieces, Completion done);
   // Fire and forget, unmatched, at most kControlBytes; order with data messages is not kept.
   void control(PeerId peer, std::span<const std::byte> payload);
@@ -69,6 +71,8 @@ class Transport final : private WireSink {
   // senders get Cancelled), and refuses what arrives for it later. Posted operations whose bytes
   // are being moved complete when the wire has let go of them. Ids must not be used again.
   void cancel(std::uint64_t communicator);
+  // Whether a peer is gone.
+  bool isLost(PeerId peer) const;
   // Transfers of a communicator that have not completed yet.
   std::size_t outstanding(std::uint64_t communicator) const;
 
@@ -87,6 +91,7 @@ class Transport final : private WireSink {
   struct State;
   void arrived(const Arrival& arrival, std::span<const std::byte> payload) override;
   void withdrawn(const Arrival& arrival) override;
+  void peerLost(PeerId peer) override;
 
   std::unique_ptr<Wire> wire_;
   std::unique_ptr<State> state_;

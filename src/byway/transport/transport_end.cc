@@ -2,6 +2,7 @@
 // How transfers end before their time: cancel, withdrawal by the sender, close.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "byway/transport/transport_state.h"
 
@@ -93,6 +94,30 @@ void Transport::withdrawn(const Arrival& arrival) {
     if (recv.outcome == Outcome::Ok) recv.outcome = Outcome::Cancelled;
     return wire_->abandon(recv.arrival);
   }
+}
+
+void Transport::peerLost(PeerId peer) {
+  State& s = *state_;
+  if (std::exchange(s.peer(peer).isLost, true)) return;
+  std::list<State::Recv> waiting;  // completions may call back: they see a consistent state
+  for (auto& [communicator, transfers] : s.communicators) {
+    for (auto at = transfers.recvs.begin(); at != transfers.recvs.end();) {
+      State::Recv& recv = *at++;
+      if (recv.moving || recv.peer != peer) continue;
+      s.posted.remove(recv.key, &recv);
+      waiting.splice(waiting.end(), transfers.recvs, recv.self);
+    }
+  }
+  for (const State::Recv& recv : waiting) {
+    s.forgetIfEnded(recv.key.communicator);
+    recv.done(Outcome::PeerLost);
+  }
+  if (s.sink != nullptr && !s.closed) s.sink->peerLost(peer);
+}
+
+bool Transport::isLost(PeerId peer) const {
+  const auto index = static_cast<std::size_t>(peer);
+  return index < state_->peers.size() && state_->peers[index].isLost;
 }
 
 void Transport::close(Seconds bound) {

@@ -116,7 +116,7 @@ TEST_P(Cancel, FromTheSink) {
       transport->cancel(key.communicator);
       return true;
     }
-    void controlArrived(std::span<const std::byte>) override {}
+    void controlArrived(PeerId, std::span<const std::byte>) override {}
   } canceller;
   canceller.transport = &w[1];
   w[1].setSink(&canceller);

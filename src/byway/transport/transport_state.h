@@ -55,6 +55,7 @@ struct Transport::State {
   struct Peer {
     std::int64_t eagerBytes = 0, eagerMessages = 0;  // of ours that may still go unmatched
     std::uint32_t owedBytes = 0, owedMessages = 0;   // of theirs, matched and not yet told
+    bool isLost = false;
   };
 
   // Matching.

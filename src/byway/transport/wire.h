@@ -92,6 +92,9 @@ class WireSink {
   // The sender wants its memory back: what an unfinished arrival's fetches bring from now on may be
   // garbage. The sink abandons and finishes it.
   virtual void withdrawn(const Arrival& arrival) = 0;
+  // Once a peer: its process ended or cannot be reached any more. What it sent before was
+  // delivered, what was sent to it has completed, and later transfers end with PeerLost.
+  virtual void peerLost(PeerId peer) = 0;
 };
 
 class Wire {
@@ -100,7 +103,8 @@ class Wire {
 
   virtual Address address() const = 0;
   // The same address gives the same peer. Connecting to oneself is allowed. Throws Error{Resource,
-  // InvalidArgument} when the address cannot be used.
+  // InvalidArgument} when the address cannot be used and Error{PeerLost} when its process is known
+  // to have ended.
   virtual PeerId connect(std::span<const std::byte> address) = 0;
   virtual void setSink(WireSink* sink) = 0;
 

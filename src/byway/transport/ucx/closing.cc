@@ -16,7 +16,9 @@ UcxWire::~UcxWire() {
 }
 
 bool UcxWire::isSettled() const {
-  return outgoing_.empty() && fetches_.empty() && inbox_.empty() && due_.empty();
+  const bool reads = std::any_of(fetches_.begin(), fetches_.end(),
+                                 [](const Fetch& fetch) { return !fetch.isOrphan; });
+  return outgoing_.size() == orphans_ && !reads && inbox_.empty() && due_.empty();
 }
 
 void UcxWire::settle(Seconds deadline) {
@@ -46,7 +48,9 @@ void UcxWire::close(Seconds bound) {
   releaseAll();
   waiter_->wake();
   worker_.reset();
-  for (const Fetch& fetch : fetches_) due_.push(fetch.done, Outcome::Cancelled);
+  for (const Fetch& fetch : fetches_) {
+    if (!fetch.isOrphan) due_.push(fetch.done, Outcome::Cancelled);
+  }
   fetches_.clear();
   outgoing_.clear();
   announcements_.clear();

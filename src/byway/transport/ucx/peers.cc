@@ -26,14 +26,20 @@ PeerId UcxWire::connect(std::span<const std::byte> address) {
 PeerId UcxWire::addPeer(const ProcessAddress& address) {
   Peer peer;
   peer.process = address.process;
-  const bool isLocal = address.host == own_.host;
-  // On one host UCX's error mode would leave shared memory for TCP; liveness is the engine's there.
-  peer.hasErrorMode = !isLocal;
-  peer.readsMemory = isLocal && address.pids == own_.pids && canReadOthers_;
+  // On one host UCX's error mode would leave shared memory for TCP, so processes that can be seen
+  // are watched instead.
+  const bool isSeen = address.host == own_.host && address.pids == own_.pids;
+  peer.hasErrorMode = !isSeen;
+  peer.readsMemory = isSeen && canReadOthers_;
+  const auto id = static_cast<PeerId>(peers_.size());
+  const bool isOther = address.process != own_.process;
+  if (isSeen && isOther && !liveness_.watch(id, static_cast<pid_t>(address.pid), address.start)) {
+    throw Error(ErrorCode::PeerLost, fmt::format("process {} has ended", address.pid));
+  }
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
   params.address = reinterpret_cast<const ucp_address_t*>(address.worker.data());
-  params.err_mode = isLocal ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
+  params.err_mode = isSeen ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
   // Failures are reported by the operations they end; without a handler UCX would stop the process.
   params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.err_handler.cb = [](void* arg, ucp_ep_h endpoint, ucs_status_t) {
@@ -44,7 +50,6 @@ PeerId UcxWire::addPeer(const ProcessAddress& address) {
   };
   params.err_handler.arg = this;
   check(ucp_ep_create(worker_->get(), &params, &peer.endpoint), "reach a peer");
-  const auto id = static_cast<PeerId>(peers_.size());
   peers_.push_back(peer);
   peerByProcess_.emplace(peer.process, id);
   return id;
@@ -56,11 +61,15 @@ void UcxWire::sayHello(PeerId id) {
   AmHead head;
   head.type = AmType::Hello;
   head.process = own_.process;
+  head.id = peerOf(id).process;
   post(hello, &head, sizeof head);
 }
 
 void UcxWire::helloArrived(const Inbound& inbound) {
-  std::string why;
+  std::string why = "it is meant for another process";
+  if (inbound.message.head.id != own_.process) {
+    return log(LogLevel::Warning, fmt::format("dropped a greeting: {}", why));
+  }
   const auto* begin = static_cast<const std::byte*>(inbound.data);
   const auto address = unpack({begin, inbound.bytes}, why);
   if (!address || address->process != inbound.message.head.process) {
@@ -85,20 +94,40 @@ void UcxWire::losePeer(PeerId id) {
   Peer& peer = peerOf(id);
   if (peer.isLost) return;
   peer.isLost = true;
-  log(LogLevel::Warning, fmt::format("the way to peer {} is lost", id));
+  log(LogLevel::Debug, fmt::format("the way to peer {} is lost", id));
   for (auto at = outgoing_.begin(); at != outgoing_.end();) {
     Outgoing& out = *at++;
     if (out.peer != id || !out.awaitsFinish) continue;
     completeOutgoing(out, out.isWithdrawn ? Outcome::Cancelled : Outcome::PeerLost);
     forget(out);
   }
-  if (!peer.hasErrorMode || peer.endpoint == nullptr) return;
-  // Its requests name an endpoint that is no more: UCX drops them instead of reading for them.
-  ucp_request_param_t force{};
-  force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-  force.flags = UCP_EP_CLOSE_FLAG_FORCE;
-  void* request = ucp_ep_close_nbx(std::exchange(peer.endpoint, nullptr), &force);
-  if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+  if (!peer.hasErrorMode) {
+    orphan(id);
+  } else if (peer.endpoint != nullptr) {
+    // Its requests name an endpoint that is no more: UCX drops them instead of reading for them.
+    ucp_request_param_t force{};
+    force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    force.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    void* request = ucp_ep_close_nbx(std::exchange(peer.endpoint, nullptr), &force);
+    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+  }
+  if (sink_ != nullptr) sink_->peerLost(id);
+}
+
+// UCX closes by force only what has its error mode. Here nothing needs to be closed: what UCX still
+// wants to send are copies of ours, and reads that a process which has ended would have had to serve
+// will never be served.
+void UcxWire::orphan(PeerId id) {
+  for (Outgoing& out : outgoing_) {
+    if (out.peer != id || !out.isSending || out.isOrphan) continue;
+    out.isOrphan = true;
+    ++orphans_;
+  }
+  if (!peerOf(id).hasEnded || peerOf(id).readsMemory) return;  // the kernel ends the others
+  for (Fetch& fetch : fetches_) {
+    if (fetch.peer != id || std::exchange(fetch.isOrphan, true)) continue;
+    due_.push(fetch.done, Outcome::PeerLost);
+  }
 }
 
 }  // namespace byway::ucx

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "byway/base/hash.h"
+#include "byway/transport/ucx/liveness.h"
 
 namespace byway::ucx {
 namespace {
@@ -30,6 +31,7 @@ struct PackedAddress {
   std::uint64_t process = 0;
   std::uint64_t host = 0;
   std::uint64_t pids = 0;
+  std::uint64_t start = 0;
   std::uint32_t workerBytes = 0;
   std::uint32_t unused = 0;
 };
@@ -138,6 +140,7 @@ Address pack(const ProcessAddress& address) {
   packed.process = address.process;
   packed.host = address.host;
   packed.pids = address.pids;
+  packed.start = address.start;
   packed.workerBytes = static_cast<std::uint32_t>(address.worker.size());
   // Sized once: after an insert behind a short vector g++ 12 -O3 warns of a copy out of bounds.
   Address bytes(sizeof packed + address.worker.size());
@@ -166,6 +169,7 @@ std::optional<ProcessAddress> unpack(std::span<const std::byte> bytes, std::stri
   address.host = packed->host;
   address.pids = packed->pids;
   address.pid = packed->pid;
+  address.start = packed->start;
   address.worker.assign(bytes.begin(), bytes.end());
   return address;
 }
@@ -182,6 +186,7 @@ ProcessAddress makeProcessAddress() {
   struct stat space {};
   if (stat("/proc/self/ns/pid", &space) == 0) address.pids = space.st_ino;
   address.pid = static_cast<std::uint32_t>(getpid());
+  address.start = startOf(getpid());
   return address;
 }
 

@@ -16,7 +16,7 @@ namespace byway::ucx {
 
 constexpr unsigned kAmId = 0x17;
 constexpr std::uint16_t kMagic = 0x5742;
-constexpr std::uint16_t kVersion = 1;
+constexpr std::uint16_t kVersion = 2;
 // More pieces than this are gathered into one before they are announced.
 constexpr std::size_t kMaxPieces = 64;
 constexpr std::size_t kMaxRkeyBytes = 512;
@@ -37,7 +37,7 @@ struct AmHead {
   std::uint8_t kind = 0;       // Eager, Announce: MessageKind
   std::uint8_t isPhantom = 0;  // Eager: no data stands behind `bytes`
   std::uint64_t process = 0;   // who sends
-  std::uint64_t id = 0;        // Announce, Finished, Withdrawn
+  std::uint64_t id = 0;        // Announce, Finished, Withdrawn; Hello: the process it is meant for
 };
 
 // Eager and Announce.
@@ -71,10 +71,13 @@ std::optional<std::vector<RemotePiece>> parsePieces(std::span<const std::byte> t
                                                     std::uint64_t bytes);
 
 struct ProcessAddress {
-  std::uint64_t process = 0;  // random, so that nothing of an earlier process is mistaken for it
+  // Random: nothing of an earlier process is mistaken for it, and a greeting that does not carry it
+  // comes from somebody who did not read this address from the job's store.
+  std::uint64_t process = 0;
   std::uint64_t host = 0;     // the boot of an operating system
   std::uint64_t pids = 0;     // its name space of processes: memory is read within one
   std::uint32_t pid = 0;
+  std::uint64_t start = 0;        // when process `pid` started (liveness.h)
   std::vector<std::byte> worker;  // UCX's own address
 };
 Address pack(const ProcessAddress& address);

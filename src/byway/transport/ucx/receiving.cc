@@ -210,7 +210,7 @@ void UcxWire::got(Fetch& fetch, ucs_status_t status) {
     failed_.push_back(fetch.peer);  // a failed get poisons its endpoint
   }
   if (--fetch.gets > 0) return;
-  due_.push(fetch.done, fetch.outcome);
+  if (!fetch.isOrphan) due_.push(fetch.done, fetch.outcome);
   fetches_.erase(fetch.self);
 }
 

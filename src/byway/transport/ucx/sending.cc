@@ -171,6 +171,7 @@ void UcxWire::completeOutgoing(Outgoing& out, Outcome outcome) {
 void UcxWire::forget(Outgoing& out) {
   if (out.isSending || out.awaitsFinish) return;
   for (ucp_mem_h region : out.regions) ucp_mem_unmap(worker_->context(), region);
+  if (out.isOrphan) --orphans_;
   outgoing_.erase(out.self);
 }
 

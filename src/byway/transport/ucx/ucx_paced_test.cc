@@ -47,7 +47,7 @@ struct Starts final : ArrivalSink {
     }
     return true;
   }
-  void controlArrived(std::span<const std::byte>) override {}
+  void controlArrived(PeerId, std::span<const std::byte>) override {}
 };
 
 void sendMore(Rank& rank, Flow& flow) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/transport/ucx/ucx_wire.h"
 
+#include <algorithm>
+
 #include "byway/transport/ucx/wire_impl.h"
 
 namespace byway {
@@ -9,7 +11,7 @@ namespace ucx {
 UcxWire::UcxWire()
     : forksAtStart_(forks()),
       worker_(std::make_unique<Worker>()),
-      waiter_(std::make_unique<Waiter>(worker_->events())),
+      waiter_(std::make_unique<Waiter>(worker_->events(), liveness_.events())),
       own_(makeProcessAddress()),
       canReadOthers_(ucxInfo().fetchWithoutCopyThread) {
   own_.worker = worker_->address();
@@ -44,8 +46,7 @@ bool UcxWire::turn() {
   return active;
 }
 
-bool UcxWire::progress() {
-  if (isOver()) return due_.drain();
+bool UcxWire::receive() {
   bool active = turn();
   for (std::size_t count = inbox_.size(); count > 0 && !inbox_.empty(); --count) {
     const Inbound inbound = inbox_.front();
@@ -53,6 +54,32 @@ bool UcxWire::progress() {
     dispatch(inbound);
     active = true;
   }
+  return active;
+}
+
+// A sleep that ended for it says so at once; a wire that never sleeps asks ten times a second.
+void UcxWire::lookForEnded() {
+  constexpr Seconds kInterval = 0.1;
+  constexpr Seconds kReceiveBound = 0.05;
+  const Seconds now = clock().now();
+  if (!waiter_->takeEnded() && now < std::min(nextLook_, liveness_.nextLook())) return;
+  nextLook_ = now + kInterval;
+  const std::vector<PeerId> ended = liveness_.look(now);
+  if (ended.empty()) return;
+  // What they sent before is here, or as good as.
+  while (receive() && clock().now() < now + kReceiveBound) {
+  }
+  for (const PeerId peer : ended) {
+    peerOf(peer).hasEnded = true;
+    if (peerOf(peer).isLost) orphan(peer);
+    failed_.push_back(peer);
+  }
+}
+
+bool UcxWire::progress() {
+  if (isOver()) return due_.drain();
+  bool active = receive();
+  lookForEnded();
   while (!failed_.empty()) {
     const PeerId peer = failed_.back();
     failed_.pop_back();
@@ -63,14 +90,18 @@ bool UcxWire::progress() {
 }
 
 Seconds UcxWire::nextTimer() const {
-  return withdrawals_.empty() ? kNever : withdrawals_.front().first;
+  constexpr Seconds kDoze = 1e-3;
+  Seconds next = withdrawals_.empty() ? kNever : withdrawals_.front().first;
+  if (orphans_ > 0) next = std::min(next, clock().now() + kDoze);
+  return std::min(next, liveness_.nextLook());
 }
 
 bool UcxWire::arm() {
   if (isOver()) return due_.empty();
   if (mustProgress_ || !inbox_.empty() || !failed_.empty() || !due_.empty()) return false;
   // BUSY also while a peer's queue is full: the caller yields, so that the peer can run.
-  return ucp_worker_arm(worker_->get()) == UCS_OK;
+  // A process that ended empties its queue no more: then the timer looks instead.
+  return ucp_worker_arm(worker_->get()) == UCS_OK || orphans_ > 0;
 }
 
 }  // namespace ucx

@@ -19,7 +19,7 @@
 
 namespace byway::ucx {
 
-Waiter::Waiter(int events) : events_(events) {
+Waiter::Waiter(int events, int ended) : events_(events), ended_(ended) {
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   alarm_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   if (wake_ >= 0 && alarm_ >= 0) return;
@@ -49,7 +49,10 @@ void Waiter::setAlarm(Seconds until) {
 
 void Waiter::sleep(Seconds until) {
   setAlarm(until);
-  std::array<pollfd, 3> sources{{{events_, POLLIN, 0}, {wake_, POLLIN, 0}, {alarm_, POLLIN, 0}}};
+  std::array<pollfd, 4> sources{{{events_, POLLIN, 0},
+                                 {wake_, POLLIN, 0},
+                                 {alarm_, POLLIN, 0},
+                                 {ended_, POLLIN, 0}}};
   // Interrupted by a signal: the caller looks whether there is anything to do and comes back.
   if (poll(sources.data(), sources.size(), -1) <= 0) return;
   std::uint64_t count = 0;
@@ -58,6 +61,7 @@ void Waiter::sleep(Seconds until) {
     (void)!read(alarm_, &count, sizeof count);
     alarmAt_ = kNever;  // it has gone off and is silent until it is set again
   }
+  if (sources[3].revents != 0) sawEnded_.store(true, std::memory_order_relaxed);
 }
 
 void Waiter::wake() const {

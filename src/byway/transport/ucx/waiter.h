@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sleeping on UCX's event descriptor, an alarm and a wake-up from any thread. Private to ucx/.
+// Sleeping on UCX's event descriptor, an alarm, the end of a process, and a wake-up from any
+// thread. Private to ucx/.
 #pragma once
+
+#include <atomic>
 
 #include "byway/base/clock.h"
 
@@ -8,8 +11,9 @@ namespace byway::ucx {
 
 class Waiter {
  public:
-  // Does not own `events`. Throws Error{Resource}.
-  explicit Waiter(int events);
+  // Owns neither descriptor; `ended` becomes readable when a watched process ends. Throws
+  // Error{Resource}.
+  Waiter(int events, int ended);
   ~Waiter();
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
@@ -18,11 +22,14 @@ class Waiter {
   void sleep(Seconds until);
   // Any thread.
   void wake() const;
+  // Whether a sleep() has seen `ended` readable since the last call.
+  bool takeEnded() { return sawEnded_.exchange(false, std::memory_order_relaxed); }
 
  private:
   void setAlarm(Seconds until);
 
-  int events_;
+  int events_, ended_;
+  std::atomic<bool> sawEnded_{false};
   int wake_ = -1;
   int alarm_ = -1;  // a timerfd: absolute, and without the slack that poll()'s time-out has
   Seconds alarmAt_ = kNever;

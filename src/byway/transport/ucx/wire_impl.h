@@ -16,6 +16,7 @@
 
 #include "byway/transport/completion_queue.h"
 #include "byway/transport/ucx/library.h"
+#include "byway/transport/ucx/liveness.h"
 #include "byway/transport/ucx/protocol.h"
 #include "byway/transport/ucx/waiter.h"
 
@@ -50,9 +51,10 @@ class UcxWire final : public Wire {
   struct Peer {
     ucp_ep_h endpoint = nullptr;
     std::uint64_t process = 0;
-    bool hasErrorMode = false;  // another host
+    bool hasErrorMode = false;  // another host, or one whose processes are not visible here
     bool readsMemory = false;   // its fetches need no help of this process (CMA)
     bool isLost = false;
+    bool hasEnded = false;  // its process, on this host
   };
   // A message as UCX delivered it. `data` is UCX's and has to be given back, unless null.
   struct Inbound {
@@ -67,6 +69,7 @@ class UcxWire final : public Wire {
     SendId id = 0;
     Completion done;
     bool isSending = true;  // UCX still reads `payload`
+    bool isOrphan = false;  // so to a process that has ended: UCX may never say that it is done
     bool awaitsFinish = false;
     bool isWithdrawn = false;
     std::vector<std::byte> payload;
@@ -89,11 +92,14 @@ class UcxWire final : public Wire {
     PeerId peer = -1;
     Completion done;
     int gets = 0;
+    bool isOrphan = false;  // from a process that has ended; `done` was called
     Outcome outcome = Outcome::Ok;
     std::list<Fetch>::iterator self;
   };
 
   bool turn();
+  bool receive();
+  void lookForEnded();
 
   // peers.cc
   Peer& peerOf(PeerId id) { return peers_.at(static_cast<std::size_t>(id)); }
@@ -101,6 +107,7 @@ class UcxWire final : public Wire {
   void sayHello(PeerId id);
   void helloArrived(const Inbound& inbound);
   void losePeer(PeerId id);
+  void orphan(PeerId id);
 
   // sending.cc
   Outgoing& startMessage(PeerId peer);
@@ -145,6 +152,7 @@ class UcxWire final : public Wire {
 
   const unsigned forksAtStart_;
   std::unique_ptr<Worker> worker_;
+  Liveness liveness_;
   std::unique_ptr<Waiter> waiter_;
   ProcessAddress own_;
   Address packedAddress_;
@@ -165,6 +173,8 @@ class UcxWire final : public Wire {
   std::unordered_map<void*, std::unique_ptr<Incoming>> unfinished_;
   std::unordered_map<std::uint64_t, Incoming*> announcedHere_;
   std::list<Fetch> fetches_;
+  std::size_t orphans_ = 0;  // messages to ended processes that UCX still holds
+  Seconds nextLook_ = 0;     // for ended processes, while nobody sleeps
 
   CompletionQueue due_;
   bool mustProgress_ = false;  // UCX was given work that no descriptor announces
