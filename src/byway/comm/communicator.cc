@@ -93,8 +93,8 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
       channel.peers.push_back(endpoint->engine()->connect(
           {reinterpret_cast<const std::byte*>(text.data()), text.size()}));
     } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("rank {} cannot be reached: {}",
-                                            channel.peers.size(), error.what()),
+      throw Error(error.code(),
+                  fmt::format("rank {} cannot be reached: {}", channel.peers.size(), error.what()),
                   channel.rank);
     }
   }

@@ -11,27 +11,27 @@ namespace byway::faults {
 namespace {
 
 constexpr std::array<const char*, kFaults> kNames{
-    "killed", "forked and killed", "stopped",   "late",           "never calls",
-    "count",  "dtype",             "operation", "collective", "aborts"};
+    "killed", "forked and killed", "stopped",    "late",  "never calls", "count",
+    "dtype",  "operation",         "collective", "aborts"};
 constexpr std::array kOrder{Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter,
                             Collective::AllToAll,  Collective::Broadcast, Collective::Reduce,
                             Collective::Scatter,   Collective::Gather};
 constexpr int kRoot = 0;
 
 std::int32_t value(int call, int member, std::uint64_t index) {
-  return static_cast<std::int32_t>(
-      (static_cast<std::uint64_t>(call) * 104729 + static_cast<std::uint64_t>(member) * 7919 +
-       index * 31) %
-      100003);
+  return static_cast<std::int32_t>((static_cast<std::uint64_t>(call) * 104729 +
+                                    static_cast<std::uint64_t>(member) * 7919 + index * 31) %
+                                   100003);
 }
 
 }  // namespace
 
 std::string Cell::describe() const {
-  return fmt::format("rank {} {} in {} {} of {} elements, {} members", victim,
-                     kNames[static_cast<std::size_t>(fault)], isRelayed ? "relayed" : "direct",
-                     isBarrier() ? "barrier" : toString(kOrder[static_cast<std::size_t>(collective)]),
-                     count, members);
+  return fmt::format(
+      "rank {} {} in {} {} of {} elements, {} members", victim,
+      kNames[static_cast<std::size_t>(fault)], isRelayed ? "relayed" : "direct",
+      isBarrier() ? "barrier" : toString(kOrder[static_cast<std::size_t>(collective)]), count,
+      members);
 }
 
 CellCalls::CellCalls(Communicator& communicator, const Cell& cell)
@@ -52,8 +52,8 @@ CellCalls::Spec CellCalls::spec(bool odd) const {
   if (cell_.fault == Fault::OtherDType) spec.dtype = DType::UInt32;
   if (cell_.fault == Fault::OtherOp) spec.op = ReduceOp::Max;
   if (cell_.fault == Fault::OtherCollective) {
-    spec.collective = spec.collective == Collective::AllGather ? Collective::AllReduce
-                                                               : Collective::AllGather;
+    spec.collective =
+        spec.collective == Collective::AllGather ? Collective::AllReduce : Collective::AllGather;
   }
   return spec;
 }

@@ -62,8 +62,12 @@ RankStanding Channel::standing(std::int64_t sequence) const {
 }
 
 void Channel::asked(const ControlMessage& question) {
-  const ControlMessage answer{ControlKind::Answer,  id(), rank(), ErrorCode::Timeout,
-                              question.sequence,    question.messages,
+  const ControlMessage answer{ControlKind::Answer,
+                              id(),
+                              rank(),
+                              ErrorCode::Timeout,
+                              question.sequence,
+                              question.messages,
                               encode(standing(question.sequence))};
   transport_.control(peer(question.source), encode(answer));
 }

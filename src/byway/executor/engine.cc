@@ -17,7 +17,7 @@ constexpr Seconds kSpin = 5e-6;
 constexpr Seconds kYield = 20e-6;
 constexpr Seconds kCloseTransport = 2.0;
 constexpr std::int32_t kRankOfSender = -1;  // source: whichever rank the sending process is
-constexpr Seconds kFar = 1e18;  // drive() takes kNever for "stop"
+constexpr Seconds kFar = 1e18;              // drive() takes kNever for "stop"
 
 std::atomic<unsigned> forkGeneration{0};
 

@@ -122,7 +122,7 @@ class Engine final : private ArrivalSink {
   bool sleeping_ = false;            // somebody is in transport.sleep()
   bool stopping_ = false;
   std::map<std::uint64_t, std::shared_ptr<Channel>> channels_;
-  std::set<std::uint64_t> ended_;      // ids are not used again; messages for them may still come
+  std::set<std::uint64_t> ended_;  // ids are not used again; messages for them may still come
   std::vector<std::pair<PeerId, ControlMessage>> early_;  // for channels that are not open yet
   std::vector<std::function<void()>> callbacks_;
   unsigned forkGeneration_;

@@ -34,7 +34,7 @@ std::optional<RankStanding> decodeStanding(const std::string& bytes, int ranks);
 
 struct Culprits {
   std::vector<int> ranks;  // ascending
-  std::string text;        // "rank 3 has not made the call (it made 6); rank 5 does not answer (...)"
+  std::string text;  // "rank 3 has not made the call (it made 6); rank 5 does not answer (...)"
 };
 
 // `standings` by rank, with what the asking rank `self` knows of itself. Culprits are those that do

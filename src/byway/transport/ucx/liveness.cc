@@ -24,9 +24,7 @@ namespace {
 constexpr Seconds kLookInterval = 0.5;
 
 // glibc has a wrapper from 2.36 on only. The descriptor is close-on-exec.
-int openProcess(pid_t process) {
-  return static_cast<int>(syscall(SYS_pidfd_open, process, 0));
-}
+int openProcess(pid_t process) { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }
 
 }  // namespace
 

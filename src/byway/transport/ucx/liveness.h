@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which processes of this host have ended. Each is watched by a descriptor of its own (pidfd), which
-// nothing but its end makes readable: children that it forked do not keep it alive. Where the
+// Which processes of this host have ended. Each is watched by a descriptor of its own (pidfd),
+// which nothing but its end makes readable: children that it forked do not keep it alive. Where the
 // kernel or a sandbox gives no such descriptor, /proc is read twice a second. Private to ucx/.
 #pragma once
 

@@ -115,8 +115,8 @@ void UcxWire::losePeer(PeerId id) {
 }
 
 // UCX closes by force only what has its error mode. Here nothing needs to be closed: what UCX still
-// wants to send are copies of ours, and reads that a process which has ended would have had to serve
-// will never be served.
+// wants to send are copies of ours, and reads that a process which has ended would have had to
+// serve will never be served.
 void UcxWire::orphan(PeerId id) {
   for (Outgoing& out : outgoing_) {
     if (out.peer != id || !out.isSending || out.isOrphan) continue;

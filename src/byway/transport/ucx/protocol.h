@@ -74,8 +74,8 @@ struct ProcessAddress {
   // Random: nothing of an earlier process is mistaken for it, and a greeting that does not carry it
   // comes from somebody who did not read this address from the job's store.
   std::uint64_t process = 0;
-  std::uint64_t host = 0;     // the boot of an operating system
-  std::uint64_t pids = 0;     // its name space of processes: memory is read within one
+  std::uint64_t host = 0;  // the boot of an operating system
+  std::uint64_t pids = 0;  // its name space of processes: memory is read within one
   std::uint32_t pid = 0;
   std::uint64_t start = 0;        // when process `pid` started (liveness.h)
   std::vector<std::byte> worker;  // UCX's own address

@@ -49,10 +49,8 @@ void Waiter::setAlarm(Seconds until) {
 
 void Waiter::sleep(Seconds until) {
   setAlarm(until);
-  std::array<pollfd, 4> sources{{{events_, POLLIN, 0},
-                                 {wake_, POLLIN, 0},
-                                 {alarm_, POLLIN, 0},
-                                 {ended_, POLLIN, 0}}};
+  std::array<pollfd, 4> sources{
+      {{events_, POLLIN, 0}, {wake_, POLLIN, 0}, {alarm_, POLLIN, 0}, {ended_, POLLIN, 0}}};
   // Interrupted by a signal: the caller looks whether there is anything to do and comes back.
   if (poll(sources.data(), sources.size(), -1) <= 0) return;
   std::uint64_t count = 0;
