@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -221,18 +222,12 @@ Fingerprint fingerprintOf(const Call& call, const std::vector<Group>& groups,
   return f;
 }
 
-OperationRequest makeRequest(CommunicatorState& state, const Call& call, const FusedArgs& mine,
-                             const CallOptions& options) {
-  checkTypes(call);
-  if (call.liveGroups < 1) {
-    invalid(fmt::format("{} live groups; this one is live at least", call.liveGroups));
-  }
-  const auto groups = checkedGroups(call, state.size);
+// Everything but the plan.
+OperationRequest regionsOf(const CommunicatorState& state, const Call& call, const Shape& shape,
+                           std::vector<std::uint64_t> counts, const FusedArgs& mine,
+                           const CallOptions& options) {
   OperationRequest request;
-  request.blockCounts = blockCountsOf(call);
-  const auto plan = state.plans.get(queryOf(call, groups, request.blockCounts));
-  request.schedule = plan->chosen;
-  request.ownCounts = call.ownCounts;
+  request.blockCounts = std::move(counts);
   request.dtype = call.dtype;
   request.op = reduces(call.collective) ? call.reduction.op : ReduceOp::Sum;
   request.factor = call.reduction.factor;
@@ -240,18 +235,41 @@ OperationRequest makeRequest(CommunicatorState& state, const Call& call, const F
   checkPartSizes("the output", mine.output, sizeOf(call.dtype));
   request.input = Segments(mine.input.parts());
   request.output = Segments(mine.output.parts());
-  const Layout layout = layoutOf(request.schedule->schedule().shape, state.rank,
-                                 request.blockCounts, sizeOf(call.dtype));
-  const bool isMember = membershipOf(request.schedule->schedule().shape, state.rank).group >= 0;
+  const Layout layout = layoutOf(shape, state.rank, request.blockCounts, sizeOf(call.dtype));
+  const bool isMember = membershipOf(shape, state.rank).group >= 0;
   checkBytes("the input", call, isMember, request.input.bytes(), layout.inputBytes);
   checkBytes("the output", call, isMember, request.output.bytes(), layout.outputBytes);
   checkAliasing(call, layout, request.input, request.output);
-  request.stamp =
-      toStamp(fingerprintOf(call, groups, request.blockCounts, request.schedule->hash()));
   request.stageKind = state.options.memory;
   request.timeout = options.timeout.value_or(state.options.timeout);
   if (!(request.timeout >= 0)) invalid(fmt::format("{} is no timeout", request.timeout));
   request.keepAlive = options.keepAlive;
+  return request;
+}
+
+void setPlan(OperationRequest& request, const Call& call, const std::vector<Group>& groups,
+             std::shared_ptr<const VerifiedSchedule> schedule) {
+  request.ownCounts = call.ownCounts;
+  request.stamp = toStamp(fingerprintOf(call, groups, request.blockCounts, schedule->hash()));
+  request.schedule = std::move(schedule);
+}
+
+std::vector<Group> checkedCall(const CommunicatorState& state, const Call& call) {
+  checkTypes(call);
+  if (call.liveGroups < 1) {
+    invalid(fmt::format("{} live groups; this one is live at least", call.liveGroups));
+  }
+  return checkedGroups(call, state.size);
+}
+
+OperationRequest makeRequest(CommunicatorState& state, const Call& call, const FusedArgs& mine,
+                             const CallOptions& options) {
+  const auto groups = checkedCall(state, call);
+  auto counts = blockCountsOf(call);
+  auto schedule = state.plans.get(queryOf(call, groups, counts))->chosen;
+  OperationRequest request =
+      regionsOf(state, call, schedule->schedule().shape, std::move(counts), mine, options);
+  setPlan(request, call, groups, std::move(schedule));
   return request;
 }
 
@@ -263,6 +281,29 @@ std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call, b
   const auto counts = blockCountsOf(call);
   const PlanQuery query = queryOf(call, groups, counts);
   return prepare ? state.plans.prepare(query) : state.plans.look(query);
+}
+
+OperationRequest prepareCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,
+                             const CallOptions& options) {
+  const auto groups = checkedCall(state, call);
+  OperationRequest request = regionsOf(state, call, makeShape(call.collective, state.size, groups),
+                                       blockCountsOf(call), mine, options);
+  request.stamp = toStamp(fingerprintOf(call, groups, request.blockCounts, 0));
+  return request;
+}
+
+void planCall(CommunicatorState& state, const Call& call, OperationRequest& request) {
+  const auto groups = checkedGroups(call, state.size);
+  request.blockCounts = blockCountsOf(call);
+  setPlan(request, call, groups,
+          state.plans.get(queryOf(call, groups, request.blockCounts))->chosen);
+}
+
+CallGroup everybody(const CommunicatorState& state) {
+  CallGroup group;
+  group.ranks.resize(static_cast<std::size_t>(state.size));
+  std::iota(group.ranks.begin(), group.ranks.end(), 0);
+  return group;
 }
 
 void checkOrRefuse(CommunicatorState& state, const std::function<void()>& check) {

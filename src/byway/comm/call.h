@@ -25,6 +25,17 @@ struct Call {
 // this rank takes no part.
 Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,
                 const CallOptions& options);
+// The parts of submitCall, for calls that learn their plan later. prepareCall checks everything but
+// the plan and throws what is wrong, having told nobody; planCall completes its result.
+OperationRequest prepareCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,
+                             const CallOptions& options);
+void planCall(CommunicatorState& state, const Call& call, OperationRequest& request);
+// An all-to-all of all ranks by own counts whose ranks tell each other their counts first, so that
+// any plan can serve it.
+Work submitExchanged(CommunicatorState& state, const Call& call, const FusedArgs& mine,
+                     const CallOptions& options);
+// All ranks in order.
+CallGroup everybody(const CommunicatorState& state);
 // Runs a check that comes before submitCall(); what it throws takes the call's number, as there.
 void checkOrRefuse(CommunicatorState& state, const std::function<void()>& check);
 // What a call's plan would be; prepared plans are kept for the calls to come.

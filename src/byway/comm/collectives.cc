@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The calls on the whole communicator: each is the one-group case of fused().
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -11,13 +10,6 @@
 
 namespace byway {
 namespace {
-
-CallGroup everybody(const CommunicatorState& state) {
-  CallGroup group;
-  group.ranks.resize(static_cast<std::size_t>(state.size));
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  return group;
-}
 
 Work callAll(CommunicatorState& state, Collective collective, CallGroup group, DType dtype,
              const Reduction& reduction, const Region& input, const Region& output,
@@ -219,7 +211,9 @@ Work Communicator::allToAll(const Region& input, const Region& output,
                             const CallOptions& options) {
   std::optional<Call> call;
   checkOrRefuse(*state_, [&] { call = ownAllToAll(*state_, sendCounts, recvCounts, dtype); });
-  return submitCall(*state_, *call, {input, output}, options);
+  const FusedArgs mine{input, output};
+  return state_->options.exchangeCounts ? submitExchanged(*state_, *call, mine, options)
+                                        : submitCall(*state_, *call, mine, options);
 }
 
 Work Communicator::allToAll(const Region& input, const Region& output,

@@ -80,6 +80,7 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
        fmt::format("{} [{:016x}]", topology.name, topology.hash())},
       {"stage quota", std::to_string(options.stageQuota)},
       {"route", options.route},
+      {"exchange of counts", options.exchangeCounts ? "on" : "off"},
       {"kind of memory", options.memory == MemoryKind::Phantom ? "phantom" : "host"},
       {"pace (option or BYWAY_PACE)", endpoint->pace().text()}};
   const Meeting meeting = meet(store, name, ranks, self, addressText, settings, options.timeout);
@@ -99,7 +100,7 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
     }
   }
   endpoint->place(self, channel.peers, ranks);
-  auto state = std::make_unique<CommunicatorState>(std::move(endpoint), std::move(topology),
+  auto state = std::make_shared<CommunicatorState>(std::move(endpoint), std::move(topology),
                                                    std::move(options));
   state->rank = channel.rank;
   state->size = size;
@@ -120,7 +121,7 @@ std::unique_ptr<Communicator> Communicator::world(CommunicatorOptions options) {
                 std::move(options));
 }
 
-Communicator::Communicator(std::unique_ptr<CommunicatorState> state) : state_(std::move(state)) {}
+Communicator::Communicator(std::shared_ptr<CommunicatorState> state) : state_(std::move(state)) {}
 
 Communicator::~Communicator() {
   try {

@@ -32,6 +32,9 @@ struct CommunicatorOptions {
   std::optional<Seconds> lateAfter;
   // Tries this route only: "direct", or a name that `byway plan` prints. "" chooses.
   std::string route;
+  // All-to-all by a rank's own counts goes direct. With this the ranks tell each other their counts
+  // first, as part of the call, so that relay can be planned.
+  bool exchangeCounts = false;
   // Phantom: calls take their time and move nothing (tables on a virtual clock).
   MemoryKind memory = MemoryKind::Host;
 };
@@ -180,7 +183,7 @@ class Communicator {
                 const CallOptions& options = {});
   // A count for each pair, of which a rank knows those that concern it: what it sends to each rank,
   // and what it receives from each. Counts that do not agree are a Mismatch that names both ranks
-  // and both counts. Goes direct: helpers need to know more.
+  // and both counts. Goes direct (every relay needs to know more), unless exchangeCounts is on.
   Work allToAll(const Region& input, const Region& output,
                 const std::vector<std::uint64_t>& sendCounts,
                 const std::vector<std::uint64_t>& recvCounts, DType dtype,
@@ -188,6 +191,10 @@ class Communicator {
   // The same where every rank knows the counts of all pairs, by source, then destination.
   Work allToAll(const Region& input, const Region& output, std::vector<std::uint64_t> pairCounts,
                 DType dtype, const CallOptions& options = {});
+  // For callers who keep counts: every rank gives a row of the same length and gets the rows of all
+  // ranks, one after another. Waits.
+  std::vector<std::uint64_t> exchangeCounts(const std::vector<std::uint64_t>& row,
+                                            const CallOptions& options = {});
   Work barrier(const CallOptions& options = {});
 
   // The same collective in several disjoint groups at once; ranks in none of them help. Every rank
@@ -245,8 +252,8 @@ class Communicator {
   void destroy(Seconds bound);
 
  private:
-  explicit Communicator(std::unique_ptr<CommunicatorState> state);
-  std::unique_ptr<CommunicatorState> state_;
+  explicit Communicator(std::shared_ptr<CommunicatorState> state);
+  std::shared_ptr<CommunicatorState> state_;
 };
 
 }  // namespace byway

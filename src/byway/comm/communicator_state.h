@@ -9,7 +9,8 @@
 
 namespace byway {
 
-struct CommunicatorState {
+// Shared with what runs when a call is over, which may be later than the Communicator.
+struct CommunicatorState : std::enable_shared_from_this<CommunicatorState> {
   CommunicatorState(std::shared_ptr<Endpoint> e, Topology topology, CommunicatorOptions o)
       : endpoint(std::move(e)),
         engine(endpoint->engine()),

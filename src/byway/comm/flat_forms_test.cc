@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks of unlike size: a count for each pair or rank, known to all, or to those whom it concerns.
+#include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <random>
 
@@ -121,6 +123,64 @@ TEST_P(FlatForms, CallsUnderWayTogether) {
   });
 }
 
+CommunicatorOptions exchanging(const std::string& topology, const std::string& route) {
+  CommunicatorOptions options;
+  options.exchangeCounts = true;
+  options.topology = topology;
+  options.route = route;
+  return options;
+}
+
+// Counts that a rank knows alone, exchanged within the call; other calls between, on one buffer.
+TEST_P(FlatForms, ExchangedCounts) {
+  ThreadRanks().run(GetParam(), exchanging("", ""), [](Communicator& comm) {
+    std::mt19937_64 random(12);
+    const auto self = selfOf(comm);
+    for (int call = 0; call < 20; ++call) {
+      const Matrix m = drawMatrix(random, static_cast<std::size_t>(comm.size()));
+      Ints in = sentBy(m, self, call);
+      const Ints want = receivedBy(m, self, call);
+      Ints out(want.size(), -1);
+      Ints again(want.size(), -1);
+      std::vector<Work> works;
+      works.push_back(
+          comm.allToAll(regionOf(in), regionOf(out), m.row(self), m.column(self), DType::Int32));
+      Ints sum(1, comm.rank());
+      works.push_back(comm.allReduce(regionOf(sum), regionOf(sum), 1, DType::Int32));
+      works.push_back(
+          comm.allToAll(regionOf(in), regionOf(again), m.row(self), m.column(self), DType::Int32));
+      // Writes what the first call writes, after it.
+      works.push_back(
+          comm.allToAll(regionOf(in), regionOf(out), m.row(self), m.column(self), DType::Int32));
+      if (call % 2 == 0) std::reverse(works.begin(), works.end());
+      for (const Work& work : works) work.wait();
+      ASSERT_EQ(out, want) << "call " << call;
+      ASSERT_EQ(again, want) << "call " << call;
+      ASSERT_EQ(sum[0], comm.size() * (comm.size() - 1) / 2);
+      ASSERT_EQ(comm.exchangeCounts(m.row(self)), m.counts);
+    }
+    ASSERT_EQ(comm.exchangeCounts({}), Counts());
+  });
+}
+
+TEST(FlatFormsCases, ExchangedCountsCanBeRelayed) {
+  std::atomic<std::uint64_t> staged{0};
+  ThreadRanks().run(4, exchanging("mesh:4@1G,1", "packing K=4"), [&](Communicator& comm) {
+    for (int call = 0; call < 5; ++call) {
+      Matrix m{4, Counts(16, 50)};
+      m.counts[1] = 200000 + static_cast<std::uint64_t>(call) * 1000;  // from 0 to 1
+      const auto self = selfOf(comm);
+      Ints in = sentBy(m, self, call);
+      const Ints want = receivedBy(m, self, call);
+      Ints out(want.size(), -1);
+      comm.allToAll(regionOf(in), regionOf(out), m.row(self), m.column(self), DType::Int32).wait();
+      ASSERT_EQ(out, want);
+    }
+    staged += comm.stagePeak();
+  });
+  EXPECT_GT(staged.load(), 100000U) << "no rank carried data of another pair";
+}
+
 TEST(FlatFormsCases, OneRankSendsToAllAndTheOthersNothing) {
   ThreadRanks().run(4, {}, [](Communicator& comm) {
     const Counts splits{1, 2, 3, 4};
@@ -138,8 +198,10 @@ TEST(FlatFormsCases, OneRankSendsToAllAndTheOthersNothing) {
 }
 
 // Rank 2 sends `sent` elements to rank 1, which expects `expected`.
-void expectPairNamed(std::uint64_t sent, std::uint64_t expected) {
-  ThreadRanks().run(4, {}, [&](Communicator& comm) {
+void expectPairNamed(std::uint64_t sent, std::uint64_t expected, bool exchange = false) {
+  CommunicatorOptions settings;
+  settings.exchangeCounts = exchange;
+  ThreadRanks().run(4, settings, [&](Communicator& comm) {
     Counts sends(4, 3);
     Counts receives(4, 3);
     if (comm.rank() == 2) sends[1] = sent;
@@ -163,6 +225,8 @@ TEST(FlatFormsCases, CountsOfAPairThatDifferAreNamedOnAllRanks) {
   expectPairNamed(3, 0);
   expectPairNamed(100000, 99999);
   expectPairNamed(1, 100000);
+  expectPairNamed(4, 3, true);
+  expectPairNamed(0, 3, true);
 }
 
 TEST(FlatFormsCases, WhoKnowsWhatMustAgree) {

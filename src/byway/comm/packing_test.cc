@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
@@ -116,9 +117,15 @@ void drawType(std::mt19937_64& random, RandomCall& call, Cell& cell) {
 }
 
 TEST(Packing, RandomCellsComputeWhatTheyMust) {
-  std::mt19937_64 random(7);
+  constexpr int kPlans = 300;
+  const char* text = std::getenv("BYWAY_TEST_SEED");
+  const std::uint64_t seed = text != nullptr ? std::strtoull(text, nullptr, 10) : 7;
+  std::printf("seed %llu (BYWAY_TEST_SEED sets it)\n", static_cast<unsigned long long>(seed));
+  std::mt19937_64 random(seed);
   PackingCell one;
-  for (int round = 0; round < 300; ++round) {
+  int plans = 0;
+  for (int round = 0; plans < kPlans; ++round) {
+    ASSERT_LT(round, 4 * kPlans) << "only " << plans << " cells had LP plans";
     drawPackingCell(random, one, kRate, 16000);
     RandomCall call;
     call.collective = one.cell.collective;
@@ -139,7 +146,10 @@ TEST(Packing, RandomCellsComputeWhatTheyMust) {
     VirtualWorld world(one.topology);
     expectExecuted(random, world, schedule, call, interpreted);
     if (HasFailure()) return;
+    ++plans;
   }
+  EXPECT_GE(plans, kPlans);
+  std::printf("%d LP plans verified and executed\n", plans);
 }
 
 }  // namespace

@@ -172,6 +172,129 @@ TEST(PointToPoint, UnequalSizesAndDtypesNameBothSides) {
   }
 }
 
+TEST(PointToPoint, UnequalSizesInABatch) {
+  ThreadRanks().run(2, {}, [](Communicator& comm) {
+    Ints right = message(comm.rank(), 1 - comm.rank(), 0, 7);
+    Ints wrong(comm.rank() == 0 ? 3 : 4, 1);
+    Ints in(7);
+    std::vector<SendOrRecv> parts{sendOf(right, 1 - comm.rank(), 1),
+                                  recvOf(in, 1 - comm.rank(), 1)};
+    parts.push_back(comm.rank() == 0 ? sendOf(wrong, 1, 2) : recvOf(wrong, 0, 2));
+    const CallOptions options{.timeout = 20, .keepAlive = nullptr};
+    const Error error = errorOf([&] {
+      comm.batch(parts, options).wait();
+      comm.barrier(options).wait();  // rank 0's sends may be through
+    });
+    const std::string what = error.what();
+    EXPECT_NE(what.find("3 elements of int32"), std::string::npos) << what;
+    EXPECT_NE(what.find("4 elements of int32"), std::string::npos) << what;
+    if (comm.rank() == 1) {
+      EXPECT_EQ(wrong, Ints(4, 1)) << "part of it was filled";
+    }
+  });
+}
+
+// Each side posts in an order of its own and waits in another.
+TEST(PointToPoint, InterleavedSendsAndReceives) {
+  ThreadRanks().run(2, {}, [](Communicator& comm) {
+    constexpr std::size_t kCount = 30000;
+    const int other = 1 - comm.rank();
+    std::vector<Ints> out{message(comm.rank(), other, 0, kCount),
+                          message(comm.rank(), other, 1, kCount)};
+    std::vector<Ints> in(2, Ints(kCount));
+    const auto send = [&](std::size_t i) {
+      return comm.send(regionOf(out[i]), DType::Int32, other);
+    };
+    const auto recv = [&](std::size_t i) {
+      return comm.recv(regionOf(in[i]), DType::Int32, other);
+    };
+    std::vector<Work> works;
+    if (comm.rank() == 0) {
+      send(0).wait();
+      works.push_back(recv(0));
+      works.push_back(send(1));
+      works.push_back(recv(1));
+    } else {
+      recv(0).wait();
+      works.push_back(recv(1));
+      works.push_back(send(0));
+      works.push_back(send(1));
+    }
+    for (const Work& work : works) work.wait();
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(in[static_cast<std::size_t>(i)], message(other, comm.rank(), i, kCount));
+    }
+  });
+}
+
+// Both send first: neither may wait for the other's receive.
+TEST(PointToPoint, BothSend64MiBBeforeTheyReceive) {
+  ThreadRanks().run(2, {}, [](Communicator& comm) {
+    constexpr std::size_t kCount = (std::size_t{64} << 20) / sizeof(std::int32_t);
+    const int other = 1 - comm.rank();
+    Ints out = message(comm.rank(), other, 5, kCount);
+    Ints in(kCount);
+    const Work sent = comm.send(regionOf(out), DType::Int32, other);
+    const Work received = comm.recv(regionOf(in), DType::Int32, other);
+    sent.wait();
+    received.wait();
+    EXPECT_TRUE(in == message(other, comm.rank(), 5, kCount));
+  });
+}
+
+// Sources are ranks of the communicator: of 1, 2, 3 of a job, 2 is its rank 1.
+TEST(PointToPoint, AnySourceAmongSomeRanksOfAJob) {
+  ThreadRanks world;
+  ThreadRanks::each(4, [&](int job) {
+    if (job == 0) return;
+    auto comm =
+        Communicator::create(Endpoint::inproc(world.fabric), world.store, "some", {1, 2, 3}, job);
+    if (job != 1) {
+      for (int k = 0; k < 2; ++k) {
+        Ints out(1, job);
+        comm->send(regionOf(out), DType::Int32, 0).wait();
+      }
+      return;
+    }
+    std::map<int, int> seen;
+    std::vector<Ints> in(4, Ints(1));
+    std::vector<Work> works;
+    for (Ints& buffer : in)
+      works.push_back(comm->recv(regionOf(buffer), DType::Int32, kFromAnyRank));
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      works[i].wait();
+      EXPECT_EQ(in[i][0], works[i].source() + 1);
+      ++seen[works[i].source()];
+    }
+    EXPECT_EQ(seen, (std::map<int, int>{{1, 2}, {2, 2}}));
+  });
+}
+
+// What the others sent before they left is received; what nobody can send any more fails at once.
+TEST(PointToPoint, AnySourceWhenAllOthersHaveLeft) {
+  for (const bool early : {true, false}) {
+    ThreadRanks().run(3, {}, [early](Communicator& comm) {
+      Ints v(1, comm.rank());
+      if (comm.rank() != 0) {
+        comm.send(regionOf(v), DType::Int32, 0).wait();
+        return;
+      }
+      const CallOptions options{.timeout = 20, .keepAlive = nullptr};
+      std::vector<Ints> in(3, Ints(1));
+      std::vector<Work> works;
+      for (Ints& buffer : in) {
+        works.push_back(comm.recv(regionOf(buffer), DType::Int32, kFromAnyRank, 0, options));
+        if (!early && works.size() < in.size()) works.back().wait();
+      }
+      works[0].wait();
+      works[1].wait();
+      EXPECT_EQ(in[0][0] + in[1][0], 3);
+      const Error error = errorOf([&] { works[2].wait(); });
+      EXPECT_EQ(error.code(), ErrorCode::PeerLost) << error.what();
+    });
+  }
+}
+
 TEST(PointToPoint, AMessageThatNeverComesIsATimeoutThatNamesTheRank) {
   ThreadRanks().run(2, {}, [](Communicator& comm) {
     if (comm.rank() == 1) {

@@ -38,20 +38,36 @@ void Channel::checkUsable() const {
               rank(), broken_->sequence());
 }
 
-std::shared_ptr<Operation> Channel::submit(OperationRequest request) {
+std::shared_ptr<CollectiveOperation> Channel::submit(OperationRequest request) {
   checkUsable();
   const Seconds deadline = transport_.clock().now() + request.timeout;
   auto operation =
       std::make_shared<CollectiveOperation>(*this, std::move(request), nextSequence_, deadline);
   const std::uint64_t sequence = nextSequence_++;
-  history_[sequence % kRemembered] = operation->stamp();
   add(operation);
-  transport_.forEachUnexpected(
-      id(), sequence, [this](const MatchKey& key, const Stamp& stamp) { dataArrived(key, stamp); });
+  if (operation->supplied()) announce(*operation);
   checkDepartures();
   checkRefusal(sequence);
   advance();
   return operation;
+}
+
+// From now on the messages of the call can be compared with it; some may have come before.
+void Channel::announce(const CollectiveOperation& operation) {
+  const auto sequence = static_cast<std::uint64_t>(operation.sequence());
+  history_[sequence % kRemembered] = operation.stamp();
+  transport_.forEachUnexpected(
+      id(), sequence, [this](const MatchKey& key, const Stamp& stamp) { dataArrived(key, stamp); });
+}
+
+void Channel::supply(CollectiveOperation& operation, OperationRequest request) {
+  if (operation.done() || operation.failed()) return;
+  guarded(operation, [&] {
+    operation.supply(std::move(request));
+    announce(operation);
+    return true;
+  });
+  advance();
 }
 
 std::shared_ptr<Operation> Channel::submit(PointToPointRequest request) {
@@ -84,6 +100,7 @@ bool Channel::dataArrived(const MatchKey& key, const Stamp& stamp) {
   });
   if (refusedHere_.count(key.sequence) != 0) return true;
   const bool over = it == operations_.end();
+  if (!over && !(*it)->comparable()) return true;
   if (over && nextSequence_ - key.sequence > kRemembered) return true;
   const Stamp mine = over ? history_[key.sequence % kRemembered] : (*it)->messageStamp(key);
   if (over ? sameCall(mine, stamp) : mine == stamp) return true;
@@ -203,8 +220,26 @@ void Channel::sayGoodbye() {
   }
 }
 
+// All others have left, and what they and this rank sent here has come.
+bool Channel::nobodyIsLeft() const {
+  if (ranks() < 2 || left_.size() + 1 < options_.peers.size()) return false;
+  if (messages_.acceptedFrom(rank()) < messages_.sentTo(rank())) return false;
+  return std::all_of(left_.begin(), left_.end(), [&](const auto& one) {
+    return messages_.acceptedFrom(one.first) >= one.second.messages;
+  });
+}
+
 void Channel::checkDepartures() {
   if (broken_ || pending_) return;
+  if (nobodyIsLeft()) {
+    for (const auto& operation : operations_) {
+      if (!operation->awaitsAnybody() || operation->failed()) continue;
+      return found(Error(ErrorCode::PeerLost,
+                         nameOf(*operation) + " cannot complete: all other ranks destroyed their "
+                                              "communicators, and no message of theirs is left",
+                         rank(), operation->sequence()));
+    }
+  }
   for (const auto& [r, departure] : left_) {
     const std::uint64_t calls = departure.calls;
     const bool allCame = messages_.acceptedFrom(r) >= departure.messages;

@@ -35,7 +35,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  std::shared_ptr<Operation> submit(OperationRequest request);
+  std::shared_ptr<CollectiveOperation> submit(OperationRequest request);
+  // The rest of a call that was submitted without a schedule; nothing if it is over already.
+  void supply(CollectiveOperation& operation, OperationRequest request);
   // Sends and receives that begin together, in any order on the two sides.
   std::shared_ptr<Operation> submit(PointToPointRequest request);
   bool advance();                // of all operations; true if anything was done
@@ -90,11 +92,13 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void conclude();
   RankStanding standing(std::int64_t sequence) const;
   std::vector<int> waitsOf(const Operation& operation) const;
+  void announce(const CollectiveOperation& operation);
   void mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey& key,
                 const Stamp& theirs);
   void tellOthers(std::span<const std::byte> message);
   void cancelWhenMay();
   void checkDepartures();
+  bool nobodyIsLeft() const;
   void checkRefusal(std::uint64_t sequence);
   void startWhatMay();
   bool retire();

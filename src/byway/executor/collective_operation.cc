@@ -50,7 +50,15 @@ CollectiveOperation::CollectiveOperation(Channel& channel, OperationRequest requ
       request_(std::move(request)),
       elementBytes_(sizeOf(request_.dtype)),
       accumulatorBytes_(sizeOf(accumulatorOf(request_.dtype, request_.op))) {
-  BYWAY_ASSERT(!request_.ownCounts || request_.schedule->isTemplate());
+  if (supplied()) planRounds();
+}
+
+void CollectiveOperation::supply(OperationRequest request) {
+  BYWAY_ASSERT(!supplied() && request.schedule != nullptr);
+  request_ = std::move(request);
+  setStamp(request_.stamp);
+  elementBytes_ = sizeOf(request_.dtype);
+  accumulatorBytes_ = sizeOf(accumulatorOf(request_.dtype, request_.op));
   planRounds();
 }
 
@@ -58,6 +66,7 @@ CollectiveOperation::~CollectiveOperation() = default;
 
 // The number of rounds must be the same on all ranks, so it follows from the largest need of any.
 void CollectiveOperation::planRounds() {
+  BYWAY_ASSERT(!request_.ownCounts || request_.schedule->isTemplate());
   const Schedule& s = request_.schedule->schedule();
   const std::uint64_t quota = channel_.stage().quota();
   std::size_t members = 1;
@@ -103,11 +112,14 @@ Stamp CollectiveOperation::messageStamp(const MatchKey& key) const {
   return forPair(stamp(), elements);
 }
 
+// While it is not known, later calls must not take what this one may need.
 bool CollectiveOperation::needsStage() const {
+  if (!supplied()) return true;
   return request_.schedule->schedule().slots[static_cast<std::size_t>(channel_.rank())] > 0;
 }
 
 bool CollectiveOperation::tryStart() {
+  if (!supplied()) return false;
   if (roundCount_ == 1) {
     startRound(0);
     stageBytes_ = rounds_[0]->binding.stageBytes;
@@ -387,6 +399,7 @@ void CollectiveOperation::release() {
   if (stageBytes_ > 0 && started_) channel_.stage().give(stageOffset_);
   stageBytes_ = 0;
   rounds_.clear();
+  request_.keepAlive.reset();
   Operation::release();
 }
 
@@ -394,6 +407,7 @@ std::string CollectiveOperation::describe() const { return byway::describe(stamp
 
 CollectiveOperation::Outstanding CollectiveOperation::transfersUnderWay() const {
   Outstanding ranks;
+  if (!supplied()) return ranks;
   const Schedule& s = request_.schedule->schedule();
   for (const auto& round : rounds_) {
     for (std::size_t i = 0; i < round->state.size(); ++i) {
@@ -413,6 +427,7 @@ std::set<int> CollectiveOperation::waitsFor() const {
 }
 
 std::string CollectiveOperation::outstanding() const {
+  if (!supplied()) return "what it needs to know had not come from the other ranks";
   if (!started_) return "it had not started: an earlier call was under way";
   const auto [from, to] = transfersUnderWay();
   std::string text;

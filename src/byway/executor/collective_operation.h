@@ -19,6 +19,8 @@ namespace byway {
 // What a call brings. Buffers must stay until the operation is done; `keepAlive` is held until
 // then.
 struct OperationRequest {
+  // Null for a call that depends on what an earlier one brings: it takes its number and its place
+  // in the order now, and Engine::supply tells the rest.
   std::shared_ptr<const VerifiedSchedule> schedule;
   std::vector<std::uint64_t> blockCounts;  // elements, per block of the schedule's shape
   // Only the blocks of the rank's own Input and Output have their counts, others 0. The schedule
@@ -39,6 +41,12 @@ class CollectiveOperation final : public Operation {
   CollectiveOperation(Channel& channel, OperationRequest request, std::uint64_t sequence,
                       Seconds deadline);
   ~CollectiveOperation() override;
+
+  // Once, for a call that was submitted without a schedule. Input and output must be those of the
+  // submission, or memory that no other call touches.
+  void supply(OperationRequest request);
+  bool comparable() const override { return supplied(); }
+  bool supplied() const { return request_.schedule != nullptr; }
 
   const Segments& reads() const override { return request_.input; }
   const Segments& writes() const override { return request_.output; }

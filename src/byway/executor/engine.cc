@@ -152,14 +152,18 @@ void Engine::close(Channel& channel, Seconds bound) {
 }
 
 void Engine::abort(Channel& channel, const std::string& why) {
+  fail(channel, Error(ErrorCode::Aborted, why, channel.rank()));
+}
+
+void Engine::fail(Channel& channel, const Error& error) {
   const Guard guard(*this);
-  channel.breakWith(Error(ErrorCode::Aborted, why, channel.rank()), true);
+  channel.breakWith(error, true);
   alarmDriver();
   changed_.notify_all();
 }
 
 template <typename Request>
-std::shared_ptr<Operation> Engine::start(Channel& channel, Request request) {
+auto Engine::start(Channel& channel, Request request) {
   const Guard guard(*this);
   progressOnce();  // so that a failure reported before the call is met by the call
   auto operation = channel.submit(std::move(request));
@@ -167,8 +171,14 @@ std::shared_ptr<Operation> Engine::start(Channel& channel, Request request) {
   return operation;
 }
 
-std::shared_ptr<Operation> Engine::submit(Channel& channel, OperationRequest request) {
+std::shared_ptr<CollectiveOperation> Engine::submit(Channel& channel, OperationRequest request) {
   return start(channel, std::move(request));
+}
+
+void Engine::supply(Channel& channel, CollectiveOperation& operation, OperationRequest request) {
+  const Guard guard(*this);
+  channel.supply(operation, std::move(request));
+  alarmDriver();
 }
 
 std::shared_ptr<Operation> Engine::submit(Channel& channel, PointToPointRequest request) {

@@ -49,8 +49,11 @@ class Engine final : private ArrivalSink {
   void close(Channel& channel, Seconds bound);
   // Fails everything on the channel with Aborted, here and on the other ranks.
   void abort(Channel& channel, const std::string& why);
+  // The same with another error.
+  void fail(Channel& channel, const Error& error);
 
-  std::shared_ptr<Operation> submit(Channel& channel, OperationRequest request);
+  std::shared_ptr<CollectiveOperation> submit(Channel& channel, OperationRequest request);
+  void supply(Channel& channel, CollectiveOperation& operation, OperationRequest request);
   std::shared_ptr<Operation> submit(Channel& channel, PointToPointRequest request);
   // A call that this rank's caller got wrong: it takes its number, and the other ranks learn that
   // they must not wait for it.
@@ -97,7 +100,7 @@ class Engine final : private ArrivalSink {
   void answerFor(PeerId asker, const ControlMessage& question, Standing standing);
 
   template <typename Request>
-  std::shared_ptr<Operation> start(Channel& channel, Request request);
+  auto start(Channel& channel, Request request);
   bool progressOnce();
   template <typename Predicate>
   bool drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Predicate& over);

@@ -68,7 +68,7 @@ std::string describe(const Stamp& stamp) {
           : fmt::format("{} of {} {}", collectiveName(call), stamp[1], dtype);
   if (reducing(call)) out += fmt::format(" ({})", opName(call));
   if (call.root >= 0) out += fmt::format(", root {}", call.root);
-  return out + fmt::format(", plan {:016x}", stamp[3]);
+  return stamp[3] == 0 ? out : out + fmt::format(", plan {:016x}", stamp[3]);
 }
 
 std::string difference(const Stamp& mine, int self, const Stamp& theirs, int source) {

@@ -41,8 +41,11 @@ class Operation : public std::enable_shared_from_this<Operation> {
 
   // The rest under the engine's lock.
   const Stamp& stamp() const { return stamp_; }
-  // What the message with this key should carry.
+  // Whether it is known what its messages should carry, and what the one with this key should.
+  virtual bool comparable() const { return true; }
   virtual Stamp messageStamp(const MatchKey& /*key*/) const { return stamp_; }
+  // For calls that are completed by Channel::supply.
+  void setStamp(const Stamp& stamp) { stamp_ = stamp; }
   Seconds deadline() const { return deadline_; }
   // When it is time to log that it is late; kNever once that was done.
   Seconds lateAt() const { return lateAt_; }
@@ -54,6 +57,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   virtual const Segments& writes() const = 0;
   // Whether it has a receive from `rank` for which no message came.
   virtual bool awaitsMessageOf(int /*rank*/) const { return false; }
+  // The same for a receive that takes a message from whichever rank.
+  virtual bool awaitsAnybody() const { return false; }
   virtual bool needsStage() const { return false; }
   // Begins if what it needs can be had; false: try again later.
   virtual bool tryStart() = 0;
