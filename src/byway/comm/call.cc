@@ -262,15 +262,53 @@ std::vector<Group> checkedCall(const CommunicatorState& state, const Call& call)
   return checkedGroups(call, state.size);
 }
 
-OperationRequest makeRequest(CommunicatorState& state, const Call& call, const FusedArgs& mine,
-                             const CallOptions& options) {
+struct Made {
+  OperationRequest request;
+  PlanCache::Found found;
+};
+
+Made makeRequest(CommunicatorState& state, const Call& call, const FusedArgs& mine,
+                 const CallOptions& options) {
   const auto groups = checkedCall(state, call);
   auto counts = blockCountsOf(call);
-  auto schedule = state.plans.get(queryOf(call, groups, counts))->chosen;
-  OperationRequest request =
-      regionsOf(state, call, schedule->schedule().shape, std::move(counts), mine, options);
-  setPlan(request, call, groups, std::move(schedule));
-  return request;
+  const PlanQuery query = queryOf(call, groups, counts);
+  Made made;
+  if (call.ownCounts)
+    made.found.plan = state.plans.get(query);
+  else
+    made.found = state.plans.ask(query, false);
+  if (made.found.plan) {
+    auto schedule = made.found.plan->chosen;
+    made.request =
+        regionsOf(state, call, schedule->schedule().shape, std::move(counts), mine, options);
+    setPlan(made.request, call, groups, std::move(schedule));
+    return made;
+  }
+  try {
+    made.request = prepareCall(state, call, mine, options);
+  } catch (const Error&) {
+    if (made.found.first) state.plans.forget(*made.found.coming);
+    throw;
+  }
+  return made;
+}
+
+// Takes the call's number now and starts when the plan has come.
+Work submitComing(CommunicatorState& state, const std::shared_ptr<Channel>& channel,
+                  const Call& call, Made made, const CallOptions& options) {
+  const auto coming = made.found.coming;
+  if (made.found.first) bringPlan(state, coming, options);
+  const auto operation = state.engine->submit(*channel, made.request);
+  coming->whenSettled([state = state.shared_from_this(), channel, operation, coming, call,
+                       request = std::move(made.request)]() mutable {
+    try {
+      setPlan(request, call, checkedGroups(call, state->size), coming->get()->chosen);
+      state->engine->supply(*channel, *operation, std::move(request));
+    } catch (const Error& error) {
+      state->engine->reject(*channel, *operation, error);
+    }
+  });
+  return {state.engine, operation};
 }
 
 }  // namespace
@@ -280,7 +318,12 @@ std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call, b
   const auto groups = checkedGroups(call, state.size);
   const auto counts = blockCountsOf(call);
   const PlanQuery query = queryOf(call, groups, counts);
-  return prepare ? state.plans.prepare(query) : state.plans.look(query);
+  if (!prepare) return state.plans.look(query);
+  const auto found = state.plans.ask(query, true);
+  if (found.plan) return found.plan;
+  bringPlan(state, found.coming, {});
+  found.coming->wait();
+  return found.coming->get();
 }
 
 OperationRequest prepareCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,
@@ -318,14 +361,15 @@ void checkOrRefuse(CommunicatorState& state, const std::function<void()>& check)
 Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,
                 const CallOptions& options) {
   const auto channel = state.open();
-  OperationRequest request;
+  Made made;
   try {
-    request = makeRequest(state, call, mine, options);
+    made = makeRequest(state, call, mine, options);
   } catch (const Error& error) {
     state.engine->refuse(*channel, error);
     throw Error(error.code(), error.what(), state.rank);
   }
-  return {state.engine, state.engine->submit(*channel, std::move(request))};
+  if (!made.found.plan) return submitComing(state, channel, call, std::move(made), options);
+  return {state.engine, state.engine->submit(*channel, std::move(made.request))};
 }
 
 }  // namespace byway

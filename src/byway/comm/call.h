@@ -34,6 +34,10 @@ void planCall(CommunicatorState& state, const Call& call, OperationRequest& requ
 // any plan can serve it.
 Work submitExchanged(CommunicatorState& state, const Call& call, const FusedArgs& mine,
                      const CallOptions& options);
+// Has rank 0 make the plan and send it as data, on the way of two broadcasts, which take their
+// numbers now. Settles `coming` on every rank.
+void bringPlan(CommunicatorState& state, const std::shared_ptr<ComingPlan>& coming,
+               const CallOptions& options);
 // All ranks in order.
 CallGroup everybody(const CommunicatorState& state);
 // Runs a check that comes before submitCall(); what it throws takes the call's number, as there.

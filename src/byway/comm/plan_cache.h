@@ -2,6 +2,9 @@
 // Plans by shape: one is made for a range of sizes, so that repeated calls find it.
 #pragma once
 
+#include <condition_variable>
+#include <exception>
+#include <functional>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -22,6 +25,32 @@ struct PlanQuery {
   bool ownCounts = false;
 };
 
+// A plan that comes from another rank.
+class ComingPlan {
+ public:
+  explicit ComingPlan(PlanRequest request) : request_(std::move(request)) {}
+  const PlanRequest& request() const { return request_; }
+  // Once, by whoever brings it: a plan, or why there is none.
+  void settle(std::shared_ptr<const Plan> plan, std::exception_ptr error);
+  // Calls it when settled, from the thread that settles, or at once.
+  void whenSettled(std::function<void()> callback);
+  // It is settled when the calls that bring it are over, well or not, so within their deadlines.
+  void wait();
+  // Null while there is none.
+  std::shared_ptr<const Plan> plan() const;
+  // Once settled; throws what was settled.
+  std::shared_ptr<const Plan> get() const;
+
+ private:
+  PlanRequest request_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool settled_ = false;
+  std::shared_ptr<const Plan> plan_;
+  std::exception_ptr error_;
+  std::vector<std::function<void()>> waiting_;
+};
+
 class PlanCache {
  public:
   PlanCache(Topology topology, std::string route)
@@ -31,6 +60,17 @@ class PlanCache {
   // one: get() for a call, prepare() ahead of it, with all the time that an LP takes.
   std::shared_ptr<const Plan> get(const PlanQuery& query);
   std::shared_ptr<const Plan> prepare(const PlanQuery& query);
+  // For plans that all ranks must have from one of them, since an LP may make them: a plan that is
+  // here or needs no LP, or one that comes; `first` for the call that has to bring it. Every rank
+  // must ask in the same order. `ahead`: as for prepare().
+  struct Found {
+    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<ComingPlan> coming;
+    bool first = false;
+  };
+  Found ask(const PlanQuery& query, bool ahead);
+  // Undoes a `first` whose plan nobody brings, since the call is wrong.
+  void forget(const ComingPlan& coming);
   // What get() would answer, without keeping it.
   std::shared_ptr<const Plan> look(const PlanQuery& query) const;
   const Topology& topology() const { return topology_; }
@@ -48,14 +88,19 @@ class PlanCache {
     Key key;
     PlanRequest request;
   };
-  Asked ask(PlanQuery query) const;
-  std::shared_ptr<const Plan> find(const Key& key) const;
-  std::shared_ptr<const Plan> keep(Asked asked);
+  Asked asked(PlanQuery query) const;
+  struct Entry {
+    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<ComingPlan> coming;  // where it came or comes from another rank
+  };
+  Entry find(const Key& key) const;
+  void keep(Key key, Entry entry);
+  std::shared_ptr<const Plan> make(Asked asked);
 
   Topology topology_;
   std::string route_;
   mutable std::mutex mutex_;
-  std::unordered_map<Key, std::shared_ptr<const Plan>, KeyHash> plans_;
+  std::unordered_map<Key, Entry, KeyHash> plans_;
 };
 
 // Sizes that share a plan: the lower edge of an eighth of an octave.

@@ -231,18 +231,21 @@ bool Channel::nobodyIsLeft() const {
 
 void Channel::checkDepartures() {
   if (broken_ || pending_) return;
-  if (nobodyIsLeft()) {
+  // A failure ends all point-to-point calls, so what has come is received first.
+  const bool receiving = std::any_of(operations_.begin(), operations_.end(),
+                                     [](const auto& one) { return one->receives(); });
+  if (!receiving && nobodyIsLeft()) {
     for (const auto& operation : operations_) {
       if (!operation->awaitsAnybody() || operation->failed()) continue;
       return found(Error(ErrorCode::PeerLost,
-                         nameOf(*operation) + " cannot complete: all other ranks destroyed their "
-                                              "communicators, and no message of theirs is left",
+                         operation->name() + " cannot complete: all other ranks destroyed their "
+                                             "communicators, and no message of theirs is left",
                          rank(), operation->sequence()));
     }
   }
   for (const auto& [r, departure] : left_) {
     const std::uint64_t calls = departure.calls;
-    const bool allCame = messages_.acceptedFrom(r) >= departure.messages;
+    const bool allCame = !receiving && messages_.acceptedFrom(r) >= departure.messages;
     for (const auto& operation : operations_) {
       const bool missed = operation->sequence() == Operation::kUnnumbered
                               ? allCame && operation->awaitsMessageOf(r)
@@ -385,6 +388,7 @@ bool Channel::retire() {
     operation->release();
     return true;
   });
+  if (any && !left_.empty()) checkDepartures();
   return any;
 }
 

@@ -181,6 +181,13 @@ void Engine::supply(Channel& channel, CollectiveOperation& operation, OperationR
   alarmDriver();
 }
 
+void Engine::reject(Channel& channel, CollectiveOperation& operation, const Error& error) {
+  const Guard guard(*this);
+  operation.fail(error);
+  channel.advance();
+  alarmDriver();
+}
+
 std::shared_ptr<Operation> Engine::submit(Channel& channel, PointToPointRequest request) {
   return start(channel, std::move(request));
 }

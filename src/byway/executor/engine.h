@@ -54,6 +54,8 @@ class Engine final : private ArrivalSink {
 
   std::shared_ptr<CollectiveOperation> submit(Channel& channel, OperationRequest request);
   void supply(Channel& channel, CollectiveOperation& operation, OperationRequest request);
+  // Instead of supply(), where all ranks find the same: the call alone fails.
+  void reject(Channel& channel, CollectiveOperation& operation, const Error& error);
   std::shared_ptr<Operation> submit(Channel& channel, PointToPointRequest request);
   // A call that this rank's caller got wrong: it takes its number, and the other ranks learn that
   // they must not wait for it.

@@ -30,7 +30,7 @@ std::string Operation::name() const {
 }
 
 void Operation::fail(const Error& error) {
-  if (failure_ || done()) return;
+  if (failure_ || done() || ended()) return;
   // The call that failed first, unless that is a later one, or none.
   const std::int64_t first = error.sequence();
   const bool isOwn = sequence_ != kUnnumbered && (first < 0 || first > sequence_);

@@ -59,6 +59,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   virtual bool awaitsMessageOf(int /*rank*/) const { return false; }
   // The same for a receive that takes a message from whichever rank.
   virtual bool awaitsAnybody() const { return false; }
+  // Whether a message that came is being received.
+  virtual bool receives() const { return false; }
   virtual bool needsStage() const { return false; }
   // Begins if what it needs can be had; false: try again later.
   virtual bool tryStart() = 0;

@@ -126,6 +126,12 @@ std::set<int> PointToPointOperation::waitsFor() const {
   return ranks;
 }
 
+bool PointToPointOperation::receives() const {
+  return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) {
+    return !part.transfer.sends && part.source >= 0 && !part.over;
+  });
+}
+
 std::string PointToPointOperation::outstanding() const {
   std::set<std::string> what;
   for (const Part& part : parts_) {

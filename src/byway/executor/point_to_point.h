@@ -46,6 +46,7 @@ class PointToPointOperation final : public Operation {
   bool ended() const override { return started_ && remaining_ == 0; }
   bool awaitsMessageOf(int rank) const override;
   std::set<int> waitsFor() const override;
+  bool receives() const override;
   bool awaitsAnybody() const override { return awaitsMessageOf(kAnySource); }
   std::string outstanding() const override;
   std::string describe() const override;

@@ -79,6 +79,14 @@ class Choice {
     cell_.helperShare = helperShare(request.liveGroups);
   }
 
+  bool mayPack() {
+    if (cell_.live().empty()) return false;
+    measureLinks();
+    if (request_.force.starts_with(kPacking) || missesMemberLink()) return true;
+    const bool formula = cell_.regular() && (cell_.single() || cell_.coversAllRanks());
+    return paysToPack() && !formula && cell_.ranks <= kPackingRanks && topology_.bus <= 0;
+  }
+
   Plan make() && {
     if (cell_.live().empty()) return local();
     regular_ = cell_.regular();
@@ -113,12 +121,18 @@ class Choice {
     return std::move(plan_);
   }
 
-  void listCandidates() {
+  bool paysToPack() const { return !request_.onCallPath || linkTime_ >= kPackingPays; }
+
+  double measureLinks() {
     const double largest = *std::max_element(cell_.blockBytes.begin(), cell_.blockBytes.end());
     linkTime_ = largest / memberRate();
-    const bool mayPack = !request_.onCallPath || linkTime_ >= kPackingPays;
+    return largest;
+  }
+
+  void listCandidates() {
+    const double largest = measureLinks();
     for (const auto& construction : constructions()) {
-      if (construction.id == kPacking && !mayPack) continue;
+      if (construction.id == kPacking && !paysToPack()) continue;
       add(construction.candidates(cell_), largest > 0);
     }
     if (request_.force.starts_with(kPacking) && !has(kPacking)) {
@@ -184,6 +198,18 @@ class Choice {
       }
     }
     return rate;
+  }
+
+  bool missesMemberLink() const {
+    for (const int g : cell_.live()) {
+      const auto& ranks = cell_.groups[static_cast<std::size_t>(g)].ranks;
+      for (const int from : ranks) {
+        for (const int to : ranks) {
+          if (from != to && topology_.link(from, to) <= 0) return true;
+        }
+      }
+    }
+    return false;
   }
 
   Seconds unitOf(const Candidate& candidate) const {
@@ -318,6 +344,11 @@ class Choice {
 };
 
 }  // namespace
+
+bool mayPack(const PlanRequest& request, const Topology& topology) {
+  validate(request, topology);
+  return Choice(request, topology).mayPack();
+}
 
 Plan plan(const PlanRequest& request, const Topology& topology) {
   validate(request, topology);

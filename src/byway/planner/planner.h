@@ -50,5 +50,8 @@ inline constexpr double kRelayMargin = 0.02;
 // Ten times what an LP of eight ranks takes at most (docs/planner.md).
 inline constexpr Seconds kPackingPays = 0.5;
 Plan plan(const PlanRequest& request, const Topology& topology);
+// Whether plan() may solve a packing LP for it, whose answer can differ between processors. The
+// same on every rank.
+bool mayPack(const PlanRequest& request, const Topology& topology);
 
 }  // namespace byway
