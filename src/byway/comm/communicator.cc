@@ -135,6 +135,8 @@ int Communicator::rank() const { return state_->rank; }
 int Communicator::size() const { return state_->size; }
 const CommunicatorOptions& Communicator::options() const { return state_->options; }
 
+void Communicator::refuse(const Error& error) { state_->engine->refuse(*state_->open(), error); }
+
 void Communicator::abort(const std::string& why) {
   std::shared_ptr<Channel> channel;
   {

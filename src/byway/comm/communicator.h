@@ -242,6 +242,10 @@ class Communicator {
   PlanInfo prepare(Collective collective, std::span<const CallGroup> groups, DType dtype,
                    const Reduction& reduction = {}, int liveGroups = 1);
 
+  // For callers that check arguments themselves: this rank's next collective is wrong, for the
+  // reason that `error` states. Takes the call's number and tells the other ranks.
+  void refuse(const Error& error);
+
   // Bytes of stage memory in use and the most that ever were.
   std::uint64_t stageInUse() const;
   std::uint64_t stagePeak() const;

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What torch.distributed refuses to offer for backends that it does not know by name."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from byway.torch._register import set_default
+
+__all__ = ["monitored_barrier", "sequence_number", "set_default", "split_group"]
+
+
+def _group(group):
+    from torch.distributed import distributed_c10d as c10d
+
+    return group if group is not None else c10d._get_default_group()
+
+
+def monitored_barrier(group=None, timeout=None, wait_all_ranks: bool = False) -> None:
+    """A barrier that names every rank that did not come in time.
+
+    As torch.distributed.monitored_barrier; all missing ranks are named whatever `wait_all_ranks`.
+    """
+    if timeout is None:
+        timeout = timedelta(milliseconds=-1)  # the group's
+    _group(group).monitored_barrier(timeout, wait_all_ranks=wait_all_ranks)
+
+
+def sequence_number(group=None) -> int:
+    """The number of collectives called on the group, the same on every rank that is not behind."""
+    import torch
+
+    backend = _group(group)._get_backend(torch.device("cpu"))
+    return backend._get_sequence_number_for_group()
+
+
+def split_group(
+    parent_pg=None,
+    split_ranks: list[list[int]] | None = None,
+    timeout: timedelta | None = None,
+    pg_options=None,
+    group_desc: str | None = None,
+):
+    """Groups made of a group's ranks, as torch.distributed.split_group, which refuses CPU.
+
+    Every rank of `parent_pg` calls it. `split_ranks` are ranks of the parent; their order within a
+    list counts. Returns the group that the caller is in, else None.
+    """
+    import torch
+    from byway.torch._extension import load
+    from byway.torch._options import native_options
+    from torch.distributed import distributed_c10d as c10d
+
+    parent = _group(parent_pg)
+    if not split_ranks or any(not ranks for ranks in split_ranks):
+        raise ValueError("split_ranks must be lists of ranks, none of them empty")
+    listed = [rank for ranks in split_ranks for rank in ranks]
+    if len(set(listed)) != len(listed) or not set(listed) <= set(range(parent.size())):
+        raise ValueError(f"split_ranks name a rank twice or one outside 0 to {parent.size() - 1}")
+    mine = next((ranks for ranks in split_ranks if parent.rank() in ranks), None)
+    name = c10d._process_group_name(mine or split_ranks[0], use_hashed_name=True)
+    backend_name, _ = c10d._world.pg_map[parent]
+    if mine is None:
+        return None
+    if pg_options is None:
+        pg_options = parent._get_backend(torch.device("cpu")).options.__copy__()
+    # torch mends the options that it is given.
+    options = native_options(pg_options, load())
+    global_ranks = [c10d.get_global_rank(parent, rank) for rank in mine]
+    made = parent.split_group(
+        mine,
+        timeout=timeout or options._timeout,
+        opts=options,
+        group_name=name,
+        group_desc=group_desc or f"{parent.group_desc}:split",
+    )
+    c10d._register_pg_in_world(
+        made,
+        backend_name=backend_name,
+        store=made.get_group_store(),
+        group_name=name,
+        backend_config=c10d._world.pg_backend_config[parent],
+        rank_mapping={rank: position for position, rank in enumerate(global_ranks)},
+    )
+    return made

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The extension module `byway.torch._C`.
+#include <c10/util/Logging.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <pybind11/chrono.h>
+#include <pybind11/stl.h>
+
+#include "byway/base/log.h"
+#include "byway/torch/process_group.h"
+#include "byway/torch/torch_version.h"
+
+namespace py = pybind11;
+
+namespace byway::pytorch {
+namespace {
+
+// To the log of torch's own C++ code (TORCH_CPP_LOG_LEVEL): Python's would need its lock on the
+// library's threads.
+void logToTorch(LogLevel level, const std::string& line) {
+  switch (level) {
+    case LogLevel::Debug:
+      VLOG(1) << line;
+      return;
+    case LogLevel::Info:
+      LOG(INFO) << line;
+      return;
+    case LogLevel::Warning:
+      LOG(WARNING) << line;
+      return;
+    case LogLevel::Error:
+      LOG(ERROR) << line;
+      return;
+  }
+}
+
+c10::intrusive_ptr<ProcessGroupByway> createGroup(
+    const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+    const c10::intrusive_ptr<c10d::Backend::Options>& given, const std::string& name,
+    std::chrono::milliseconds timeout, const std::string& group,
+    const std::vector<std::uint64_t>& globalRanks) {
+  auto options = optionsFrom(given, name);
+  options->timeout = timeout;
+  options->group_name = group;
+  options->global_ranks_in_group = globalRanks;
+  return c10::make_intrusive<ProcessGroupByway>(store, rank, size, std::move(options));
+}
+
+c10::intrusive_ptr<GroupOptions> copied(const GroupOptions& options) {
+  return c10::make_intrusive<GroupOptions>(options);
+}
+
+void defineOptions(py::module_& module) {
+  py::class_<GroupOptions, c10d::Backend::Options, c10::intrusive_ptr<GroupOptions>>(module, "Options")
+      .def(py::init([] { return c10::make_intrusive<GroupOptions>(); }))
+      .def_readwrite("topology", &GroupOptions::topology)
+      .def_readwrite("pace", &GroupOptions::pace)
+      .def_readwrite("route", &GroupOptions::route)
+      .def_readwrite("stage_quota", &GroupOptions::stageQuota)
+      .def_readwrite("exchange_counts", &GroupOptions::exchangeCounts)
+      .def("__copy__", &copied)
+      .def("__deepcopy__", [](const GroupOptions& options, const py::dict&) { return copied(options); })
+      .def_readwrite("group_desc", &GroupOptions::group_desc);
+}
+
+}  // namespace
+}  // namespace byway::pytorch
+
+PYBIND11_MODULE(_C, module) {
+  using namespace byway::pytorch;
+  byway::setLogHook(logToTorch);
+  module.attr("torch_version") = TORCH_VERSION;
+  module.attr("byway_version") = BYWAY_VERSION;
+  defineOptions(module);
+  py::class_<ProcessGroupByway, c10d::Backend, c10::intrusive_ptr<ProcessGroupByway>>(
+      module, "ProcessGroupByway")
+      .def_property_readonly("options", &ProcessGroupByway::groupOptions);
+  module.def("create_group", &createGroup, py::arg("store"), py::arg("rank"), py::arg("size"),
+             py::arg("options"), py::arg("name"), py::arg("timeout"), py::arg("group"),
+             py::arg("global_ranks"));
+  module.def("shutdown_all", &shutdownAll, py::arg("seconds"));
+}
