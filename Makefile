@@ -9,7 +9,7 @@ export PYTHON JOBS
 .PHONY: help demo build test test-full lint format asan tsan bench clean
 
 # $(call compile,PRESET): quiet where all is well.
-compile = cmake --preset $(1) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
+compile = cmake --preset $(1) $(if $(filter 1,$(BYWAY_NO_TORCH)),-DBYWAY_TORCH=OFF) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile

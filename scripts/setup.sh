@@ -4,6 +4,8 @@
 # Python packages (requirements/<target>.txt) in .venv. Does nothing, quickly, when all is there.
 #   PYTHON=...       the interpreter that .venv is made from (default: the present .venv's, else python3)
 #   BYWAY_NO_APT=1   leave Debian packages alone: the tools come from elsewhere
+#   TORCH=...        the torch that `test` installs (default torch==2.13.0) where .venv has none that fits
+#   BYWAY_NO_TORCH=1 leave torch out
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -83,6 +85,20 @@ install_requirements() {
   printf '%s\n' "$wanted" >"$stamp"
 }
 
+# The PyTorch backend is built and tested with a torch of .venv: 2.11 to 2.14.
+install_torch() {
+  if [[ "${BYWAY_NO_TORCH:-}" == 1 ]]; then return; fi
+  local fits='import importlib.metadata as m, sys
+sys.exit(not (2, 11) <= tuple(map(int, m.version("torch").split(".")[:2])) <= (2, 14))'
+  if [[ -z "${TORCH:-}" ]] && .venv/bin/python -c "$fits" 2>/dev/null; then return; fi
+  local wanted=${TORCH:-torch==2.13.0} stamp=.venv/.byway-setup-torch
+  if [[ -f "$stamp" && "$(cat "$stamp")" == "$wanted" ]]; then return; fi
+  say "installing $wanted in .venv from the package index (from 200 MB for a CPU build to some GB with" \
+    "CUDA); BYWAY_NO_TORCH=1 leaves torch and its tests out"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input "$wanted" </dev/null
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
 target=${1:-}
 case "$target" in
   demo | test | lint) ;;
@@ -95,3 +111,4 @@ exec 9>build/.setup.lock
 flock 9 # two targets started at once must not make .venv twice
 make_venv
 install_requirements "$target"
+if [[ "$target" == test ]]; then install_torch; fi

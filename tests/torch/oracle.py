@@ -62,6 +62,8 @@ def reduced(dtype: str, op: str, inputs: list[np.ndarray]) -> np.ndarray:
         total = whole.sum(axis=0)
         if dtype in INTEGERS:
             return np.array([math.trunc(t / len(inputs)) for t in total], dtype=np.int64)
+        if dtype in COMPLEX:  # each part by itself, rounded once
+            return total.real / len(inputs) + 1j * (total.imag / len(inputs))
         return total / len(inputs)
     if op == "product":
         return whole.prod(axis=0)

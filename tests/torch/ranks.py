@@ -80,12 +80,10 @@ def _serve(rank: int, size: int, store: str, settings: dict[str, str], backend: 
     import torch
     import torch.distributed as dist
 
-    import byway.torch  # noqa: F401: registers the backend
+    import byway.torch  # noqa: F401 (registers the backend)
 
     torch.set_num_threads(1)
-    dist.init_process_group(
-        backend, rank=rank, world_size=size, store=dist.FileStore(store, size)
-    )
+    dist.init_process_group(backend, rank=rank, world_size=size, store=dist.FileStore(store, size))
     context = Context(rank, size)
     pipe.send("ready")
     while True:
@@ -151,7 +149,14 @@ class Team:
             ours, theirs = spawn.Pipe()
             process = spawn.Process(
                 target=_serve,
-                args=(rank, self.size, f"{self._folder.name}/store", settings, self.backend, theirs),
+                args=(
+                    rank,
+                    self.size,
+                    f"{self._folder.name}/store",
+                    settings,
+                    self.backend,
+                    theirs,
+                ),
                 daemon=True,
             )
             process.start()

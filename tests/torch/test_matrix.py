@@ -78,9 +78,7 @@ def complex_through_torch(cell: cells.Cell) -> bool:
 @pytest.mark.parametrize("entry", cells.ENTRIES)
 def test_entry_point(entry, size):
     chosen = [
-        cell
-        for cell in pairwise(size)
-        if cell.entry == entry and not complex_through_torch(cell)
+        cell for cell in pairwise(size) if cell.entry == entry and not complex_through_torch(cell)
     ]
     ran = ranks.team(size).run(cells.run_cells, chosen)
     assert sum(ran) >= len(chosen)

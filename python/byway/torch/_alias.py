@@ -36,9 +36,7 @@ def answer_to(alias: str) -> None:
             ours = inner
         if ours == text:
             return helper(group_size, group_rank, global_ranks_in_group, asked, *rest, **named)
-        made = helper(
-            group_size, group_rank, global_ranks_in_group, backend(ours), *rest, **named
-        )
+        made = helper(group_size, group_rank, global_ranks_in_group, backend(ours), *rest, **named)
         group = made[0]
         if group in c10d._world.pg_map:
             # What get_backend() and the like answer.

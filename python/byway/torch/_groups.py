@@ -46,9 +46,10 @@ def split_group(
     Every rank of `parent_pg` calls it. `split_ranks` are ranks of the parent; their order within a
     list counts. Returns the group that the caller is in, else None.
     """
-    import torch
     from byway.torch._extension import load
     from byway.torch._options import native_options
+
+    import torch
     from torch.distributed import distributed_c10d as c10d
 
     parent = _group(parent_pg)

@@ -2,12 +2,12 @@
 // One call of the backend while it is being made.
 #pragma once
 
-#include <torch/csrc/distributed/c10d/Work.hpp>
-
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
+
+#include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "byway/comm/communicator.h"
 #include "byway/torch/tensors.h"

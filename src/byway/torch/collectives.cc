@@ -11,14 +11,13 @@ using WorkPtr = ProcessGroupByway::WorkPtr;
 
 void ProcessGroupByway::checkRoot(std::int64_t root) const {
   if (root < 0 || root >= size_) {
-    invalid("root " + std::to_string(root) + " is not one of the group's " +
-            std::to_string(size_) + " ranks");
+    invalid("root " + std::to_string(root) + " is not one of the group's " + std::to_string(size_) +
+            " ranks");
   }
 }
 
 WorkPtr ProcessGroupByway::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
-  static constexpr auto kKind =
-      BYWAY_CALL_KIND(ALLREDUCE, "all_reduce", "all_reduce", "allreduce");
+  static constexpr auto kKind = BYWAY_CALL_KIND(ALLREDUCE, "all_reduce", "all_reduce", "allreduce");
   return call(kKind, tensors, tensors, options.timeout, [&](Call& call) {
     const at::Tensor& tensor = onlyOne(tensors, "the list of tensors");
     const DType dtype = dtypeOf(tensor, true);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // gather, scatter and all_to_all, whose sizes each rank may know a part of only.
-#include <numeric>
-
 #include "byway/torch/call.h"
 #include "byway/torch/errors.h"
 #include "byway/torch/groups.h"
@@ -41,6 +39,35 @@ Counts splitCounts(const at::Tensor& tensor, const std::vector<std::int64_t>& sp
   return counts;
 }
 
+// What this rank knows of a gather's or scatter's counts; all of them where ranks exchange them.
+RankCounts known(Call& call, bool exchange, const Counts& counts, bool isRoot, int root) {
+  if (!exchange) return isRoot ? RankCounts::atRoot(counts) : RankCounts::own(counts[0]);
+  Communicator& communicator = call.communicator();
+  Counts all(static_cast<std::size_t>(communicator.size()));
+  if (isRoot) all = counts;
+  const Region data(all.data(), all.size() * sizeof(all[0]));
+  communicator.broadcast(isRoot ? data : Region(), data, all.size(), DType::UInt64, root).wait();
+  return all;
+}
+
+// The counts of all pairs, by source.
+Counts allPairs(Call& call, Counts mine) {
+  Communicator& communicator = call.communicator();
+  Counts all(mine.size() * mine.size());
+  communicator
+      .allGather({mine.data(), mine.size() * sizeof(mine[0])},
+                 {all.data(), all.size() * sizeof(all[0])}, mine.size(), DType::UInt64)
+      .wait();
+  return all;
+}
+
+Work allToAll(Call& call, bool exchange, const Region& from, const Region& to, const Counts& send,
+              const Counts& recv, DType dtype, const CallOptions& options) {
+  Communicator& communicator = call.communicator();
+  return exchange ? communicator.allToAll(from, to, allPairs(call, send), dtype, options)
+                  : communicator.allToAll(from, to, send, recv, dtype, options);
+}
+
 }  // namespace
 
 using WorkPtr = ProcessGroupByway::WorkPtr;
@@ -52,7 +79,8 @@ WorkPtr ProcessGroupByway::gather(std::vector<Tensors>& outputs, Tensors& inputs
   return call(kKind, inputs, results, options.timeout, [&](Call& call) {
     const at::Tensor& input = onlyOne(inputs, "the list of inputs");
     checkRoot(options.rootRank);
-    const bool isRoot = options.rootRank == rank_;
+    const int root = static_cast<int>(options.rootRank);
+    const bool isRoot = root == rank_;
     Region to;
     Counts counts{countOf(input)};
     if (isRoot) {
@@ -70,8 +98,9 @@ WorkPtr ProcessGroupByway::gather(std::vector<Tensors>& outputs, Tensors& inputs
     }
     const Region from = call.holder().input(input);
     call.submit([&](const CallOptions& o) {
-      return call.communicator().gather(from, to, counts[0], dtypeOf(input, false),
-                                        static_cast<int>(options.rootRank), o);
+      return call.communicator().gather(from, to,
+                                        known(call, options_->exchangeCounts, counts, isRoot, root),
+                                        dtypeOf(input, false), root, o);
     });
   });
 }
@@ -83,7 +112,8 @@ WorkPtr ProcessGroupByway::scatter(Tensors& outputs, std::vector<Tensors>& input
   return call(kKind, sources, outputs, options.timeout, [&](Call& call) {
     const at::Tensor& output = onlyOne(outputs, "the list of outputs");
     checkRoot(options.rootRank);
-    const bool isRoot = options.rootRank == rank_;
+    const int root = static_cast<int>(options.rootRank);
+    const bool isRoot = root == rank_;
     Region from;
     Counts counts{countOf(output)};
     if (isRoot) {
@@ -101,8 +131,9 @@ WorkPtr ProcessGroupByway::scatter(Tensors& outputs, std::vector<Tensors>& input
     }
     const Region to = call.holder().output(output);
     call.submit([&](const CallOptions& o) {
-      return call.communicator().scatter(from, to, counts[0], dtypeOf(output, false),
-                                         static_cast<int>(options.rootRank), o);
+      return call.communicator().scatter(
+          from, to, known(call, options_->exchangeCounts, counts, isRoot, root),
+          dtypeOf(output, false), root, o);
     });
   });
 }
@@ -125,18 +156,15 @@ WorkPtr ProcessGroupByway::alltoall_base(at::Tensor& output, at::Tensor& input,
     const bool equal = inputSplits.empty() && outputSplits.empty();
     if (equal) checkCount(countOf(output), countOf(input), "the output");
     call.submit([&](const CallOptions& o) {
-      if (!allEqual(send) || !allEqual(recv)) {
-        throw Error(ErrorCode::Unsupported, "unequal parts are not possible yet");
-      }
-      return call.communicator().allToAll(from, to, send[0], dtype, o);
+      return equal ? call.communicator().allToAll(from, to, send[0], dtype, o)
+                   : allToAll(call, options_->exchangeCounts, from, to, send, recv, dtype, o);
     });
   });
 }
 
 WorkPtr ProcessGroupByway::alltoall(Tensors& outputs, Tensors& inputs,
                                     const c10d::AllToAllOptions& options) {
-  static constexpr auto kKind =
-      BYWAY_CALL_KIND(ALLTOALL, "all_to_all", "all_to_all", "all_to_all");
+  static constexpr auto kKind = BYWAY_CALL_KIND(ALLTOALL, "all_to_all", "all_to_all", "all_to_all");
   return call(kKind, inputs, outputs, options.timeout, [&](Call& call) {
     checkLength(inputs.size(), static_cast<std::size_t>(size_), "the input list");
     checkLength(outputs.size(), static_cast<std::size_t>(size_), "the output list");
@@ -146,11 +174,8 @@ WorkPtr ProcessGroupByway::alltoall(Tensors& outputs, Tensors& inputs,
     const Region from = call.holder().input(inputs);
     const Region to = call.holder().output(outputs);
     call.submit([&](const CallOptions& o) {
-      if (!allEqual(countsOf(inputs)) || !allEqual(countsOf(outputs))) {
-        throw Error(ErrorCode::Unsupported, "unequal parts are not possible yet");
-      }
-      return call.communicator().allToAll(from, to, countOf(inputs[0]), dtypeOf(inputs[0], false),
-                                          o);
+      return allToAll(call, options_->exchangeCounts, from, to, countsOf(inputs), countsOf(outputs),
+                      dtypeOf(inputs[0], false), o);
     });
   });
 }

@@ -10,8 +10,8 @@ namespace {
 
 constexpr auto kAllGatherTensor =
     BYWAY_CALL_KIND(_ALLGATHER_BASE, "all_gather_into_tensor", "all_gather", "_allgather_base");
-constexpr auto kReduceScatterTensor = BYWAY_CALL_KIND(
-    _REDUCE_SCATTER_BASE, "reduce_scatter_tensor", "reduce_scatter", "_reduce_scatter_base");
+constexpr auto kReduceScatterTensor = BYWAY_CALL_KIND(_REDUCE_SCATTER_BASE, "reduce_scatter_tensor",
+                                                      "reduce_scatter", "_reduce_scatter_base");
 
 Tensors flattened(const std::vector<Tensors>& lists) {
   Tensors all;
@@ -46,9 +46,8 @@ WorkPtr ProcessGroupByway::allgather(std::vector<Tensors>& outputs, Tensors& inp
     const Region from = call.holder().input(input);
     const Region to = call.holder().output(list);
     call.submit([&](const CallOptions& o) {
-      return allEqual(counts)
-                 ? call.communicator().allGather(from, to, counts[0], dtype, o)
-                 : call.communicator().allGather(from, to, counts, dtype, o);
+      return allEqual(counts) ? call.communicator().allGather(from, to, counts[0], dtype, o)
+                              : call.communicator().allGather(from, to, counts, dtype, o);
     });
   });
 }
@@ -108,9 +107,8 @@ WorkPtr ProcessGroupByway::allgather_coalesced(std::vector<Tensors>& outputs, Te
 
 WorkPtr ProcessGroupByway::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                            const c10d::AllgatherOptions& options) {
-  static constexpr auto kKind =
-      BYWAY_CALL_KIND(COALESCED, "all_gather_into_tensor_coalesced", "all_gather",
-                      "all_gather_into_tensor_coalesced");
+  static constexpr auto kKind = BYWAY_CALL_KIND(COALESCED, "all_gather_into_tensor_coalesced",
+                                                "all_gather", "all_gather_into_tensor_coalesced");
   return call(kKind, inputs, outputs, options.timeout, [&](Call& call) {
     checkLength(outputs.size(), inputs.size(), "the list of outputs");
     std::vector<Pairs> calls;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The extension module `byway.torch._C`.
 #include <c10/util/Logging.h>
-#include <torch/csrc/utils/pybind.h>
 
 #include <pybind11/chrono.h>
 #include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include "byway/base/log.h"
 #include "byway/torch/process_group.h"
@@ -51,7 +51,8 @@ c10::intrusive_ptr<GroupOptions> copied(const GroupOptions& options) {
 }
 
 void defineOptions(py::module_& module) {
-  py::class_<GroupOptions, c10d::Backend::Options, c10::intrusive_ptr<GroupOptions>>(module, "Options")
+  py::class_<GroupOptions, c10d::Backend::Options, c10::intrusive_ptr<GroupOptions>>(module,
+                                                                                     "Options")
       .def(py::init([] { return c10::make_intrusive<GroupOptions>(); }))
       .def_readwrite("topology", &GroupOptions::topology)
       .def_readwrite("pace", &GroupOptions::pace)
@@ -59,7 +60,8 @@ void defineOptions(py::module_& module) {
       .def_readwrite("stage_quota", &GroupOptions::stageQuota)
       .def_readwrite("exchange_counts", &GroupOptions::exchangeCounts)
       .def("__copy__", &copied)
-      .def("__deepcopy__", [](const GroupOptions& options, const py::dict&) { return copied(options); })
+      .def("__deepcopy__",
+           [](const GroupOptions& options, const py::dict&) { return copied(options); })
       .def_readwrite("group_desc", &GroupOptions::group_desc);
 }
 

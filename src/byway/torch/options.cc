@@ -3,8 +3,8 @@
 
 namespace byway::pytorch {
 
-c10::intrusive_ptr<GroupOptions> optionsFrom(const c10::intrusive_ptr<c10d::Backend::Options>& options,
-                                        const std::string& name) {
+c10::intrusive_ptr<GroupOptions> optionsFrom(
+    const c10::intrusive_ptr<c10d::Backend::Options>& options, const std::string& name) {
   if (!options) return c10::make_intrusive<GroupOptions>(name);
   const auto* ours = dynamic_cast<const GroupOptions*>(options.get());
   auto made = c10::make_intrusive<GroupOptions>(name, options->timeout);

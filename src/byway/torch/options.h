@@ -2,17 +2,18 @@
 // What `pg_options` may say. Empty texts leave the choice to the environment (docs/environment.md).
 #pragma once
 
-#include <torch/csrc/distributed/c10d/Backend.hpp>
-
 #include <chrono>
 #include <string>
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "byway/comm/communicator.h"
 
 namespace byway::pytorch {
 
 struct GroupOptions final : c10d::Backend::Options {
-  explicit GroupOptions(std::string name = "byway", std::chrono::milliseconds time = kBackendDefaultTimeout)
+  explicit GroupOptions(std::string name = "byway",
+                        std::chrono::milliseconds time = kBackendDefaultTimeout)
       : c10d::Backend::Options(std::move(name), time) {}
 
   std::string topology;  // as BYWAY_TOPOLOGY
@@ -25,8 +26,8 @@ struct GroupOptions final : c10d::Backend::Options {
 };
 
 // Options of this type as they are; of another type (or none) with what the base class has.
-c10::intrusive_ptr<GroupOptions> optionsFrom(const c10::intrusive_ptr<c10d::Backend::Options>& options,
-                                        const std::string& name);
+c10::intrusive_ptr<GroupOptions> optionsFrom(
+    const c10::intrusive_ptr<c10d::Backend::Options>& options, const std::string& name);
 
 CommunicatorOptions communicatorOptions(const GroupOptions& options);
 

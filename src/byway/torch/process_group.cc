@@ -41,9 +41,10 @@ std::shared_ptr<Communicator> makeCommunicator(const c10::intrusive_ptr<c10d::St
   StoreAdapter adapter(store);
   std::vector<int> ranks(static_cast<std::size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
-  const auto pace = options.pace.empty() ? std::nullopt : std::optional(parsePace(options.pace));
+  auto endpoint =
+      options.pace.empty() ? Endpoint::process() : Endpoint::process(parsePace(options.pace));
   std::shared_ptr<Communicator> communicator =
-      Communicator::create(Endpoint::process(pace), adapter, meetingName(options.group_name),
+      Communicator::create(std::move(endpoint), adapter, meetingName(options.group_name),
                            std::move(ranks), rank, communicatorOptions(options));
   remember(communicator);
   return communicator;
@@ -166,9 +167,9 @@ ProcessGroupByway::WorkPtr ProcessGroupByway::call(const CallKind& kind, const T
     work->start(call.takeWorks());
     return work;
   };
-  auto work = recorded(kind, {context.sequence, rank_, size_, pg_uid_, pg_desc_,
-                              options_->global_ranks_in_group},
-                       inputs, outputs, now);
+  auto work = recorded(
+      kind, {context.sequence, rank_, size_, pg_uid_, pg_desc_, options_->global_ranks_in_group},
+      inputs, outputs, now);
   const std::scoped_lock lock(windowMutex_);
   if (window_) window_->push_back(work);
   return work;

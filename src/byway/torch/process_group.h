@@ -2,9 +2,6 @@
 // The c10d backend: translates torch's calls into the communicator's.
 #pragma once
 
-#include <torch/csrc/distributed/c10d/Backend.hpp>
-#include <torch/csrc/distributed/c10d/Store.hpp>
-
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -12,6 +9,9 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "byway/comm/communicator.h"
 #include "byway/torch/options.h"

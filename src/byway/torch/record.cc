@@ -34,12 +34,11 @@ c10::intrusive_ptr<CallWork> recorded(const CallKind& kind, const RecordedGroup&
                                       const std::function<c10::intrusive_ptr<CallWork>()>& submit) {
   if (!at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION)) return submit();
   const int start = group.globalRanks.empty() ? 0 : static_cast<int>(group.globalRanks[0]);
-  RECORD_PARAM_COMMS_DATA(std::make_tuple(group.sequence, kind.isMessage),
-                          std::make_tuple(group.name, group.description), inputs, outputs,
-                          group.rank, kind.record, elements(inputs), elements(outputs),
-                          typeOf(inputs, outputs), std::vector<std::int64_t>(),
-                          std::vector<std::int64_t>(), start, strideOf(group.globalRanks),
-                          group.size);
+  RECORD_PARAM_COMMS_DATA(
+      std::make_tuple(group.sequence, kind.isMessage),
+      std::make_tuple(group.name, group.description), inputs, outputs, group.rank, kind.record,
+      elements(inputs), elements(outputs), typeOf(inputs, outputs), std::vector<std::int64_t>(),
+      std::vector<std::int64_t>(), start, strideOf(group.globalRanks), group.size);
   return submit();
 }
 

@@ -167,9 +167,8 @@ Reduction reductionOf(const c10d::ReduceOp& op) {
   if (factor == nullptr) invalid("PREMUL_SUM has no factor");
   if (!factor->tensor_factor.defined()) return {ReduceOp::PremulSum, factor->double_factor};
   const at::Scalar value = factor->tensor_factor.item();
-  return {ReduceOp::PremulSum, value.isComplex()
-                                   ? std::complex<double>(value.toComplexDouble())
-                                   : std::complex<double>(value.toDouble())};
+  return {ReduceOp::PremulSum, value.isComplex() ? std::complex<double>(value.toComplexDouble())
+                                                 : std::complex<double>(value.toDouble())};
 }
 
 std::uint64_t countOf(const at::Tensor& tensor) {

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <torch/csrc/distributed/c10d/Types.hpp>
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <torch/csrc/distributed/c10d/Types.hpp>
 
 #include "byway/base/types.h"
 #include "byway/comm/communicator.h"

@@ -8,5 +8,5 @@
 #error "Byway's torch backend is written for torch 2.11 to 2.14"
 #endif
 
-// The names of the methods that take one flat tensor (`_allgather_base` and its kind) are the same in
-// all of them: later releases add other names, which call these.
+// The names of the methods that take one flat tensor (`_allgather_base` and its kind) are the same
+// in all of them: later releases add other names, which call these.

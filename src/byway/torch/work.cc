@@ -89,9 +89,9 @@ Tensors WorkBase::result() { return outputs_; }
 bool WorkBase::wait(std::chrono::milliseconds timeout) {
   const WithoutGil released;
   if (!waitEnd(secondsOf(timeout))) {
-    C10_THROW_ERROR(DistBackendError,
-                    "byway: not completed within " + std::to_string(timeout.count()) +
-                        " ms; the call goes on, and wait() may be called again");
+    C10_THROW_ERROR(DistBackendError, "byway: not completed within " +
+                                          std::to_string(timeout.count()) +
+                                          " ms; the call goes on, and wait() may be called again");
   }
   std::exception_ptr error;
   {
@@ -104,8 +104,7 @@ bool WorkBase::wait(std::chrono::milliseconds timeout) {
 }
 
 void WorkBase::abort() {
-  C10_THROW_ERROR(NotImplementedError,
-                  "byway: one call cannot be aborted alone; abort the group");
+  C10_THROW_ERROR(NotImplementedError, "byway: one call cannot be aborted alone; abort the group");
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> WorkBase::getFuture() {
@@ -113,8 +112,8 @@ c10::intrusive_ptr<c10::ivalue::Future> WorkBase::getFuture() {
   {
     const std::scoped_lock lock(mutex_);
     if (future_) return future_;
-    future_ = c10::make_intrusive<c10::ivalue::Future>(
-        c10::ListType::create(c10::TensorType::get()));
+    future_ =
+        c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
     if (!completed_) return future_;
     error = exception_;
   }
