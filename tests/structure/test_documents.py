@@ -7,7 +7,7 @@ from .sources import ROOT, SOURCE
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOLDERS = "src|docs|tests|scripts|cmake|examples|bench|python"
-LAYERS = "base|schedule|kernels|transport|planner|executor|comm|torch|tools"
+LAYERS = "base|schedule|kernels|transport|planner|executor|comm|tools"
 
 
 def test_links_lead_somewhere():
