@@ -225,7 +225,7 @@ def special_tensors(context):
     """Conjugate and negative views, zero-dim, values of a parameter."""
     z = torch.tensor([1 + 2j, 3 - 1j]) * (context.rank + 1)
     output = [torch.zeros(2, dtype=torch.complex64) for _ in range(context.size)]
-    dist.all_gather(output, z.conj())
+    dist.group.WORLD.allgather([output], [z.conj()]).wait()  # dist's own functions view it as real
     for rank, got in enumerate(output):
         assert torch.equal(got, torch.tensor([1 - 2j, 3 + 1j]) * (rank + 1))
     scalar = torch.tensor(context.rank + 1.0)
@@ -335,13 +335,13 @@ def groups(context):
         tensor = torch.tensor([float(context.rank)])
         dist.all_reduce(tensor, group=own)
         assert tensor.item() == 4
-    split = byway.torch.split_group(split_ranks=[[2, 0], [3]])
+    split = byway.torch.split_group(split_ranks=[[2, 0]])
     if context.rank in (0, 2):
         assert dist.get_rank(split) == (0 if context.rank == 2 else 1)
         tensor = torch.tensor([float(context.rank)])
         dist.broadcast(tensor, 2, group=split)
         assert tensor.item() == 2
-    elif context.rank == 1:
+    else:
         assert split is None
     mesh = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("a", "b"))
     tensor = torch.tensor([float(context.rank)])
@@ -438,6 +438,7 @@ def test_names_from_the_environment():
         import torch, torch.distributed as dist, byway.torch
         dist.init_process_group()
         assert dist.get_backend() == "byway", dist.get_backend()
+        dist.barrier()
         dist.destroy_process_group()
         """,
         1,

@@ -35,10 +35,13 @@ def create(options, pg_options, name: str = NAME):
 
 def set_default() -> None:
     """Makes byway the backend of CPU tensors for groups that name none."""
+    from byway.torch._alias import take_default
+
     from torch.distributed.distributed_c10d import Backend
 
     register()
     Backend.default_device_backend_map["cpu"] = NAME
+    take_default()
 
 
 def register() -> None:
@@ -56,10 +59,13 @@ def register() -> None:
         set_default()
         _say("byway: the default backend of CPU tensors (BYWAY_DEFAULT=1)")
     alias = os.environ.get("BYWAY_AS", "")
-    if alias:
-        from byway.torch._alias import answer_to
+    if alias == "gloo":
+        from byway.torch._alias import answer_to_gloo
 
-        answer_to(alias)
+        answer_to_gloo()
+        _say(f'byway: groups of backend "gloo" are made by {NAME} (BYWAY_AS=gloo)')
+    elif alias:
+        _say(f'byway: BYWAY_AS="{alias}" is not possible, only "gloo"; left alone')
 
 
 def autoload() -> None:
