@@ -167,7 +167,7 @@ class Team:
 
     def _collect(self, seconds: float, what: str) -> list:
         until = time.monotonic() + seconds
-        answers = []
+        answers: list = []
         for rank, pipe in enumerate(self._pipes):
             try:
                 answered = pipe.poll(max(0.0, until - time.monotonic()))
@@ -177,9 +177,20 @@ class Team:
                 self.end()
                 raise RankFailure(f"{what}: rank {rank} ended with status {code}") from None
             if not answered:
+                traces = [getattr(answer, "trace", "") for answer in answers]
+                said = "\n".join([*filter(None, traces), self._said()])
                 self.end()
-                raise RankFailure(f"{what}: rank {rank} did not answer within {seconds} s")
+                raise RankFailure(f"{what}: rank {rank} did not answer within {seconds} s\n{said}")
         return answers
+
+    def _said(self) -> str:
+        """The errors of ranks whose answers were not read, for what a silent rank waited for."""
+        lines = []
+        for rank, pipe in enumerate(self._pipes):
+            with contextlib.suppress(EOFError, ConnectionError):
+                if pipe.poll(0):
+                    lines.append(f"rank {rank} said: {getattr(pipe.recv(), 'trace', '')}")
+        return "\n".join(lines)
 
     def end(self) -> None:
         for pipe in self._pipes:

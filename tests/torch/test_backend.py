@@ -337,7 +337,7 @@ def groups(context):
         assert tensor.item() == 4
     split = byway.torch.split_group(split_ranks=[[2, 0]])
     if context.rank in (0, 2):
-        assert dist.get_rank(split) == (0 if context.rank == 2 else 1)
+        assert dist.get_rank(split) == context.rank // 2
         tensor = torch.tensor([float(context.rank)])
         dist.broadcast(tensor, 2, group=split)
         assert tensor.item() == 2

@@ -43,8 +43,8 @@ def split_group(
 ):
     """Groups made of a group's ranks, as torch.distributed.split_group, which refuses CPU.
 
-    Every rank of `parent_pg` calls it. `split_ranks` are ranks of the parent; their order within a
-    list counts. Returns the group that the caller is in, else None.
+    Every rank of `parent_pg` calls it. `split_ranks` are ranks of the parent; a group has them in
+    ascending order. Returns the group that the caller is in, else None.
     """
     from byway.torch._extension import load
     from byway.torch._options import native_options
@@ -58,7 +58,7 @@ def split_group(
     listed = [rank for ranks in split_ranks for rank in ranks]
     if len(set(listed)) != len(listed) or not set(listed) <= set(range(parent.size())):
         raise ValueError(f"split_ranks name a rank twice or one outside 0 to {parent.size() - 1}")
-    mine = next((ranks for ranks in split_ranks if parent.rank() in ranks), None)
+    mine = next((sorted(ranks) for ranks in split_ranks if parent.rank() in ranks), None)
     name = c10d._process_group_name(mine or split_ranks[0], use_hashed_name=True)
     backend_name, _ = c10d._world.pg_map[parent]
     if mine is None:
