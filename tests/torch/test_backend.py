@@ -356,7 +356,12 @@ def groups(context):
 
 
 def test_groups():
-    _all_ok(4, groups)
+    # torch makes names of groups from how many a process has, so these must be the ranks' first.
+    team = ranks.Team(4, {})
+    try:
+        team.run(groups)
+    finally:
+        team.end()
 
 
 def many_worlds(context):
