@@ -15,30 +15,13 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("BYWAY_BUILD_DIR", ROOT / "build/dev"))
 BYWAY = os.environ.get("BYWAY_BIN", str(BUILD / "src/byway/tools/byway"))
-COMMANDS = ["demo", "plan", "limits", "verify", "table", "run", "doctor"]
+
+COMMANDS = ["demo", "plan", "limits", "verify", "table", "run", "probe", "trace", "doctor"]
 ROW_KEYS = {
     *("collective", "active", "scenario", "groups", "ranks", "dtype", "bytes", "direct_s"),
     *("chosen_s", "speedup", "limit", "of_limit", "route", "same_plan", "peer", "peer_s"),
     *("samples", "interval", "verified"),
 }
-
-
-@pytest.fixture
-def byway(tmp_path):
-    def run(*arguments, status=0, timeout=120, **environment):
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("BYWAY_")}
-        done = subprocess.run(
-            [BYWAY, *map(str, arguments)],
-            cwd=tmp_path,
-            env=kept | environment,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-        assert done.returncode == status, done.stdout + done.stderr
-        return done
-
-    return run
 
 
 def only_line(text: str) -> str:
@@ -126,6 +109,13 @@ def test_documented_options_are_those_that_exist(byway, command):
         (["demo", "--pairs", "0"], "--pairs"),
         (["demo", "--json", "/nonexistent/x.json"], "/nonexistent/x.json"),
         (["demo", "--json", ""], 'cannot write ""'),
+        (["probe", "--ranks", "1"], "--ranks"),
+        (["probe", "--pace", "mesh:x"], "mesh:x"),
+        (["probe", "--output", "/nonexistent/x.json"], "/nonexistent/x.json"),
+        (["trace"], "give either a FOLDER"),
+        (["trace", "/nonexistent"], "cannot read the folder /nonexistent"),
+        (["trace", "."], "holds no trace"),
+        (["trace", ".", "--", "true"], "give either a FOLDER"),
         (["demo", "--picture", "/nonexistent/x.png"], "cannot write /nonexistent/x.png"),
     ],
 )

@@ -10,6 +10,7 @@
 #include "byway/base/hash.h"
 #include "byway/comm/call.h"
 #include "byway/comm/communicator_state.h"
+#include "byway/comm/recording.h"
 #include "byway/comm/rendezvous.h"
 
 namespace byway {
@@ -100,6 +101,9 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
     }
   }
   endpoint->place(self, channel.peers, ranks);
+  channel.trace.name = name;
+  channel.trace.process = self;
+  readRecording(channel);
   auto state = std::make_shared<CommunicatorState>(std::move(endpoint), std::move(topology),
                                                    std::move(options));
   state->rank = channel.rank;

@@ -250,6 +250,11 @@ class Communicator {
   std::uint64_t stageInUse() const;
   std::uint64_t stagePeak() const;
 
+  // The flight recorder (docs/recorder.md): this rank's last calls, their state and times, as JSON;
+  // and the same into a file. At any time before destroy(), also once the communicator is broken.
+  std::string recordedCalls() const;
+  void writeRecordedCalls(const std::string& path) const;
+
   // Fails everything under way with Aborted, here and on the other ranks. From any thread.
   void abort(const std::string& why);
   // Waits up to `bound` seconds for calls under way, then ends them. Idempotent.

@@ -23,7 +23,11 @@ Channel::Channel(Transport& transport, ChannelOptions options)
     : transport_(transport),
       options_(std::move(options)),
       stage_(options_.stageQuota),
-      messages_(*this) {
+      messages_(*this),
+      recorder_(options_.recordedCalls) {
+  if (!options_.trace.folder.empty()) {
+    trace_ = std::make_unique<TraceLog>(options_.trace, id(), rank(), ranks());
+  }
   // What came before this side was ready.
   transport_.forEachUnexpected(id(), [this](const MatchKey& key, const Stamp& stamp) {
     if (isPointToPoint(key)) messages_.arrived(key, stamp);
@@ -40,9 +44,11 @@ void Channel::checkUsable() const {
 
 std::shared_ptr<CollectiveOperation> Channel::submit(OperationRequest request) {
   checkUsable();
-  const Seconds deadline = transport_.clock().now() + request.timeout;
+  const Seconds now = transport_.clock().now();
+  const Seconds deadline = now + request.timeout;
   auto operation =
       std::make_shared<CollectiveOperation>(*this, std::move(request), nextSequence_, deadline);
+  recordCreated(*operation, now);
   const std::uint64_t sequence = nextSequence_++;
   add(operation);
   if (operation->supplied()) announce(*operation);
@@ -72,8 +78,10 @@ void Channel::supply(CollectiveOperation& operation, OperationRequest request) {
 
 std::shared_ptr<Operation> Channel::submit(PointToPointRequest request) {
   checkUsable();
-  const Seconds deadline = transport_.clock().now() + request.timeout;
+  const Seconds now = transport_.clock().now();
+  const Seconds deadline = now + request.timeout;
   auto operation = std::make_shared<PointToPointOperation>(*this, std::move(request), deadline);
+  recordCreated(*operation, now);
   add(operation);
   advance();
   checkDepartures();
@@ -348,6 +356,8 @@ void Channel::startWhatMay() {
     if (follows || (stageIsWaitedFor && operation.needsStage()) ||
         !guarded(operation, [&] { return operation.tryStart(); })) {
       stageIsWaitedFor = stageIsWaitedFor || operation.needsStage();
+    } else {
+      recordStarted(operation);
     }
   }
 }
@@ -380,6 +390,7 @@ bool Channel::retire() {
     else
       lingering_.push_back(*it);
     operation.complete();
+    recordEnded(operation);
     for (auto& callback : operation.takeCallbacks()) callbacks_.push_back(std::move(callback));
   }
   operations_.erase(over, operations_.end());
@@ -389,6 +400,7 @@ bool Channel::retire() {
     return true;
   });
   if (any && !left_.empty()) checkDepartures();
+  if (broken_ && operations_.empty()) writeRecordsOnce();
   return any;
 }
 

@@ -16,7 +16,9 @@
 #include "byway/executor/control.h"
 #include "byway/executor/inquiry.h"
 #include "byway/executor/point_to_point.h"
+#include "byway/executor/recorder.h"
 #include "byway/executor/stage.h"
+#include "byway/executor/trace_log.h"
 #include "byway/transport/transport.h"
 
 namespace byway {
@@ -26,7 +28,10 @@ struct ChannelOptions {
   int rank = 0;
   std::vector<PeerId> peers;  // per rank; the entry at `rank` is not used
   std::uint64_t stageQuota = std::uint64_t{64} << 20;
-  Seconds lateAfter = 30;  // a call under way for so long is logged once; kNever: never
+  Seconds lateAfter = 30;           // a call under way for so long is logged once; kNever: never
+  std::size_t recordedCalls = 256;  // that the flight recorder keeps
+  std::string recorderFolder;       // where it is written once the channel broke; "": nowhere
+  TraceOptions trace;
 };
 
 class Channel : public std::enable_shared_from_this<Channel> {
@@ -75,6 +80,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   MessageOrder& messages() { return messages_; }
   StageMemory& stage() { return stage_; }
   const StageMemory& stage() const { return stage_; }
+  TraceLog* trace() { return trace_.get(); }  // null: nobody traces
+  std::string recordedCalls() const;          // JSON
   std::uint64_t id() const { return options_.id; }
   int rank() const { return options_.rank; }
   int ranks() const { return static_cast<int>(options_.peers.size()); }
@@ -102,11 +109,18 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void checkRefusal(std::uint64_t sequence);
   void startWhatMay();
   bool retire();
+  void recordCreated(Operation& operation, Seconds now);
+  void recordStarted(const Operation& operation);
+  void recordEnded(const Operation& operation);
+  void writeRecordsOnce();
 
   Transport& transport_;
   ChannelOptions options_;
   StageMemory stage_;
   MessageOrder messages_;  // of point-to-point calls
+  Recorder recorder_;
+  bool recordsWritten_ = false;
+  std::unique_ptr<TraceLog> trace_;
   std::uint64_t nextSequence_ = 0;
   std::deque<std::shared_ptr<Operation>> operations_;  // in call order, not retired
   std::array<Stamp, kRemembered> history_{};           // by sequence modulo kRemembered

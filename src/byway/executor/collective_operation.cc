@@ -41,6 +41,7 @@ struct CollectiveOperation::Round {
   std::size_t stepPiece = 0;        // where the first of them stands
   std::uint64_t stepElement = 0;
   std::size_t remaining = 0;
+  std::vector<Seconds> issuedAt;  // where the channel traces
 };
 
 CollectiveOperation::CollectiveOperation(Channel& channel, OperationRequest request,
@@ -214,6 +215,7 @@ void CollectiveOperation::issue(Round& round, std::uint32_t index) {
     return;
   }
   round.state[index] = OpState::Issued;
+  mark(round, index);
   if (op.nextRecv != kNoOp && round.state[op.nextRecv] == OpState::Held) {
     round.ready.push_front(op.nextRecv);
   }
@@ -316,6 +318,7 @@ void CollectiveOperation::finishOp(Round& round, std::uint32_t index) {
   const LocalProgram& local = *round.binding.local;
   round.state[index] = OpState::Done;
   --round.remaining;
+  trace(round, index);
   const LocalOp& op = local.ops[index];
   for (std::uint32_t n = 0; n < op.nextCount; ++n) {
     const std::uint32_t next = local.next[op.firstNext + n];
@@ -326,6 +329,7 @@ void CollectiveOperation::finishOp(Round& round, std::uint32_t index) {
 bool CollectiveOperation::localWork(Round& round) {
   if (round.steps.empty()) return false;
   const std::uint32_t index = round.steps.front();
+  if (round.stepPiece == 0 && round.stepElement == 0) mark(round, index);
   const Step& step = request_.schedule->schedule().steps[round.binding.local->ops[index].index];
   if (localSlice(round, step)) {
     round.steps.pop_front();
@@ -403,7 +407,51 @@ void CollectiveOperation::release() {
   Operation::release();
 }
 
+void CollectiveOperation::describe(CallRecord& record) const {
+  record.stamp = stamp();
+  if (!supplied()) return;
+  record.bytes = request_.input.bytes();
+  copyText(request_.schedule->schedule().name, record.route);
+}
+
 std::string CollectiveOperation::describe() const { return byway::describe(stamp()); }
+
+void CollectiveOperation::mark(Round& round, std::uint32_t index) const {
+  if (channel_.trace() == nullptr) return;
+  round.issuedAt.resize(round.state.size());
+  round.issuedAt[index] = channel_.transport().clock().now();
+}
+
+void CollectiveOperation::trace(const Round& round, std::uint32_t index) const {
+  TraceLog* const log = channel_.trace();
+  if (log == nullptr) return;
+  const Schedule& s = request_.schedule->schedule();
+  const LocalOp& op = round.binding.local->ops[index];
+  const bool isStep = op.kind == LocalKind::Reduce || op.kind == LocalKind::Copy;
+  const Ref& ref = isStep                       ? s.steps[op.index].to
+                   : op.kind == LocalKind::Send ? s.transfers[op.index].from
+                                                : s.transfers[op.index].to;
+  std::uint64_t bytes = 0;
+  for (const Piece& piece : s.piecesOf(ref)) bytes += round.binding.range(ref, piece).bytes;
+  if (bytes == 0) return;
+  const auto phase = std::find_if(s.phases.begin(), s.phases.end(), [&](const Phase& p) {
+    return op.index < (isStep ? p.firstStep + p.stepCount : p.firstTransfer + p.transferCount);
+  });
+  const int number = static_cast<int>(phase - s.phases.begin());
+  const Seconds now = channel_.transport().clock().now();
+  const auto r = static_cast<int>(round.number);
+  if (isStep) {
+    log->add(TraceLog::Step{sequence(), op.kind == LocalKind::Reduce, s.steps[op.index].inputCount,
+                            bytes, number, r, op.index, round.issuedAt[index], now});
+    return;
+  }
+  const Transfer& t = s.transfers[op.index];
+  const bool sends = op.kind == LocalKind::Send;
+  const Piece& first = s.piecesOf(ref)[0];
+  log->add(TraceLog::Transfer{sequence(), op.index, 0, sends, sends ? t.to.rank : t.from.rank,
+                              bytes, number, r, first.block, first.share, ref.count,
+                              round.issuedAt[index], now});
+}
 
 CollectiveOperation::Outstanding CollectiveOperation::transfersUnderWay() const {
   Outstanding ranks;

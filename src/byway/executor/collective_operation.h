@@ -58,6 +58,7 @@ class CollectiveOperation final : public Operation {
   std::set<int> waitsFor() const override;
   std::string outstanding() const override;
   std::string describe() const override;
+  void describe(CallRecord& record) const override;
   void release() override;
 
  private:
@@ -75,6 +76,9 @@ class CollectiveOperation final : public Operation {
   void finishOp(Round& round, std::uint32_t index);
   bool localWork(Round& round);
   bool localSlice(Round& round, const Step& step);
+  // For the trace, where there is one.
+  void mark(Round& round, std::uint32_t index) const;
+  void trace(const Round& round, std::uint32_t index) const;
   std::vector<Buffer> buffersOf(const Round& round, const Ref& ref) const;
   Buffer place(const Round& round, const Ref& ref, const Piece& piece, std::uint64_t element,
                std::uint64_t elements) const;

@@ -14,6 +14,7 @@
 
 #include "byway/base/clock.h"
 #include "byway/base/error.h"
+#include "byway/executor/recorder.h"
 #include "byway/executor/segments.h"
 #include "byway/transport/wire.h"
 
@@ -75,6 +76,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   virtual std::string describe() const = 0;
   // With its number: "call 7 (allreduce of 4 float32 (sum))".
   std::string name() const;
+  // What the flight recorder keeps of the call itself.
+  virtual void describe(CallRecord& record) const = 0;
   // Gives back what it holds; after finished().
   virtual void release();
 
@@ -83,6 +86,10 @@ class Operation : public std::enable_shared_from_this<Operation> {
   bool finished() const { return failed() ? inFlight_ == 0 : ended(); }
   void fail(const Error& error);
   void complete();  // publishes the result; done() from here on
+  const std::optional<Error>& failure() const { return failure_; }
+  // Its number in the channel's recorder.
+  std::uint64_t record() const { return record_; }
+  void setRecord(std::uint64_t number) { record_ = number; }
   void whenDone(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
   std::vector<std::function<void()>> takeCallbacks() { return std::move(callbacks_); }
 
@@ -96,6 +103,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Stamp stamp_;
   Seconds deadline_;
   Seconds lateAt_ = kNever;
+  std::uint64_t record_ = 0;
   std::shared_ptr<void> keepAlive_;
   std::optional<Error> failure_;
   std::exception_ptr error_;

@@ -41,7 +41,7 @@ PointToPointOperation::PointToPointOperation(Channel& channel, PointToPointReque
     : Operation(channel, kUnnumbered, {}, deadline, std::move(request.keepAlive)),
       remaining_(request.transfers.size()) {
   for (PointToPoint& transfer : request.transfers)
-    parts_.push_back({std::move(transfer), -1, false});
+    parts_.push_back({std::move(transfer), -1, false, 0, 0});
 }
 
 // Receives first, so that a message to oneself finds its place.
@@ -67,6 +67,7 @@ void PointToPointOperation::send(std::uint32_t index) {
   const auto buffers = buffersOf(index);
   const std::vector<ConstBuffer> from(buffers.begin(), buffers.end());
   const MatchKey key = channel_.messages().nextSend(t.peer, t.tag);
+  issued(parts_[index], key);
   ++inFlight_;
   channel_.transport().send(channel_.peer(t.peer), key, stampOf(t), from,
                             {&PointToPointOperation::transferDone, this, index});
@@ -85,6 +86,7 @@ void PointToPointOperation::receive(std::uint32_t index, const MatchKey& key, co
     return;
   }
   part.source = static_cast<int>(key.source);
+  issued(part, key);
   ++inFlight_;
   channel_.transport().recv(channel_.peer(part.source), key, buffersOf(index),
                             {&PointToPointOperation::transferDone, this, index});
@@ -97,6 +99,7 @@ void PointToPointOperation::transferDone(void* self, std::uint32_t index, Outcom
   if (outcome == Outcome::Ok) {
     part.over = true;
     --operation.remaining_;
+    operation.trace(part);
     return;
   }
   if (operation.failed()) return;
@@ -150,6 +153,37 @@ std::string PointToPointOperation::describe() const {
   if (t.peer == kAnySource) return fmt::format("recv of {} from any rank", nameOf(stampOf(t)));
   return fmt::format("{} of {} {} rank {}", t.sends ? "send" : "recv", nameOf(stampOf(t)),
                      t.sends ? "to" : "from", t.peer);
+}
+
+void PointToPointOperation::describe(CallRecord& record) const {
+  record.parts = static_cast<std::uint32_t>(parts_.size());
+  record.bytes = 0;
+  for (const Part& part : parts_) record.bytes += part.transfer.buffer.bytes();
+  if (parts_.empty()) return;
+  const PointToPoint& first = parts_[0].transfer;
+  record.sends = first.sends;
+  record.peer = first.peer;
+  record.tag = first.tag;
+}
+
+void PointToPointOperation::issued(Part& part, const MatchKey& key) {
+  if (channel_.trace() == nullptr) return;
+  part.number = key.transfer;
+  part.issued = channel_.transport().clock().now();
+}
+
+void PointToPointOperation::trace(const Part& part) const {
+  if (channel_.trace() == nullptr) return;
+  TraceLog::Transfer transfer;
+  transfer.id = part.number;
+  transfer.tag = part.transfer.tag;
+  transfer.sends = part.transfer.sends;
+  transfer.peer = transfer.sends ? part.transfer.peer : part.source;
+  transfer.bytes = part.transfer.buffer.bytes();
+  transfer.pieces = 1;
+  transfer.issued = part.issued;
+  transfer.done = channel_.transport().clock().now();
+  channel_.trace()->add(transfer);
 }
 
 void PointToPointOperation::release() {

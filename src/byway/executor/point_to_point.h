@@ -50,6 +50,7 @@ class PointToPointOperation final : public Operation {
   bool awaitsAnybody() const override { return awaitsMessageOf(kAnySource); }
   std::string outstanding() const override;
   std::string describe() const override;
+  void describe(CallRecord& record) const override;
   int sourceOf(std::size_t index) const override {
     return index < parts_.size() ? parts_[index].source : -1;
   }
@@ -64,8 +65,12 @@ class PointToPointOperation final : public Operation {
     PointToPoint transfer;
     int source = -1;
     bool over = false;
+    std::uint32_t number = 0;  // of the message among those of its tag
+    Seconds issued = 0;        // where the channel traces
   };
   static void transferDone(void* self, std::uint32_t tag, Outcome outcome);
+  void issued(Part& part, const MatchKey& key);
+  void trace(const Part& part) const;
   void send(std::uint32_t index);
   std::vector<Buffer> buffersOf(std::uint32_t index);
 

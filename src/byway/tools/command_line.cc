@@ -101,12 +101,15 @@ int runCommandLine(std::vector<std::string> arguments) {
   app.add_flag("-v,--verbose", verbose, "Print what the library logs");
   app.require_subcommand(1);
   const auto program = splitRunArguments(arguments);
+  const auto traced = splitTraceArguments(arguments);
   addDemoCommand(app, action);
   addPlanCommand(app, action);
   addLimitsCommand(app, action);
   addVerifyCommand(app, action);
   addTableCommand(app, action);
   addRunCommand(app, action, program);
+  addProbeCommand(app, action);
+  addTraceCommand(app, action, traced);
   addDoctorCommand(app, action);
   addDemoRankCommand(app, action);
   if (const auto word = unknownCommand(app, arguments); !word.empty()) {
