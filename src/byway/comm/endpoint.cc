@@ -142,8 +142,12 @@ std::shared_ptr<Endpoint> Endpoint::process(std::optional<Pace> wanted) {
     if (const char* text = std::getenv("BYWAY_PACE")) pace = parsePace(text);
   }
   const std::scoped_lock lock(mutex);
+  // One that has lost a peer serves its communicators to their end, and no others.
+  std::erase_if(*all, [](const auto& endpoint) {
+    return endpoint->engine()->lostAPeer() && endpoint.use_count() == 1;
+  });
   for (const auto& endpoint : *all) {
-    if (endpoint->pace() == pace) return endpoint;
+    if (endpoint->pace() == pace && !endpoint->engine()->lostAPeer()) return endpoint;
   }
   if (!(pace == Pace{})) {
     log(LogLevel::Info, fmt::format("byway: links are paced to {}", pace.text()));

@@ -37,7 +37,8 @@ Pace parsePace(const std::string& text);
 class Endpoint {
  public:
   // This process's, over UCX; one for each pace (nothing: BYWAY_PACE, else unpaced). Made on first
-  // use and kept until the process ends. Throws Error{Resource} when UCX cannot start.
+  // use and kept until the process ends. After the death of a peer it is another one than before,
+  // so ask again for every communicator. Throws Error{Resource} when UCX cannot start.
   static std::shared_ptr<Endpoint> process(std::optional<Pace> pace = std::nullopt);
   // One of several in this process, which meet on `fabric`. With a clock that is not the steady one
   // nothing runs by itself: the owner drives engine().step() (tests and `plan` tables).

@@ -118,6 +118,7 @@ Channel& Engine::open(ChannelOptions options) {
     return true;
   });
   for (int r = 0; r < channel->ranks(); ++r) {
+    departed_.erase(channel->peer(r));
     if (r != channel->rank() && transport_->isLost(channel->peer(r))) {
       channel->peerLost(channel->peer(r));
     }
@@ -414,6 +415,7 @@ void Engine::answerFor(PeerId asker, const ControlMessage& question, Standing st
 }
 
 void Engine::peerLost(PeerId peer) {
+  if (departed_.count(peer) == 0) lostAPeer_.store(true, std::memory_order_relaxed);
   for (const auto& [id, channel] : channels_) channel->peerLost(peer);
   changed_.notify_all();
 }
@@ -439,6 +441,7 @@ void Engine::act(Channel& channel, PeerId from, const ControlMessage& received) 
       channel.refused(message.source, static_cast<std::uint64_t>(message.sequence), message.text);
       break;
     case ControlKind::Goodbye:
+      departed_.insert(from);
       channel.goodbye(message.source, static_cast<std::uint64_t>(message.sequence),
                       message.messages);
       break;

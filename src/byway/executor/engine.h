@@ -72,6 +72,11 @@ class Engine final : private ArrivalSink {
   Seconds nextTimer();
   const Clock& clock() const { return transport_->clock(); }
 
+  // Whether a peer was lost that had not left in order. Then the transport may have come to harm (a
+  // process that is killed while it writes into a queue of UCX can block it for all others), and
+  // new communicators are better made on a new engine.
+  bool lostAPeer() const { return lostAPeer_.load(std::memory_order_relaxed); }
+
   // Ends the thread, fails what is under way and closes the transport, all within about two
   // seconds. Calls that come later are refused. Idempotent.
   void shutdown();
@@ -129,6 +134,8 @@ class Engine final : private ArrivalSink {
   std::map<std::uint64_t, std::shared_ptr<Channel>> channels_;
   std::set<std::uint64_t> ended_;  // ids are not used again; messages for them may still come
   std::vector<std::pair<PeerId, ControlMessage>> early_;  // for channels that are not open yet
+  std::set<PeerId> departed_;  // said goodbye, and are in no channel that was opened since
+  std::atomic<bool> lostAPeer_{false};
   std::vector<std::function<void()>> callbacks_;
   unsigned forkGeneration_;
   std::thread thread_;

@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <pthread.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <ucm/api/ucm.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +29,21 @@
 #include "byway/base/log.h"
 #include "byway/transport/ucx/ucx_wire.h"
 
+// Called by libucs while it is loaded, in place of libucm's function of that name, which comes
+// after it in the order of look-up: the only moment at which the hooks into mmap, munmap, brk and
+// shmat can be prevented without the environment. Nothing here needs them as long as no device
+// memory is used.
+extern "C" void ucm_set_global_opts(const ucm_global_config_t* options) {
+  const char* wanted = std::getenv("BYWAY_UCX_MEM_EVENTS");
+  if (wanted == nullptr || *wanted != 'y') {
+    // The caller's own copy. Only this field, which stands at the same place in every version.
+    const_cast<ucm_global_config_t*>(options)->enable_events = 0;
+  }
+  using Set = void (*)(const ucm_global_config_t*);
+  const auto set = reinterpret_cast<Set>(dlsym(RTLD_NEXT, "ucm_set_global_opts"));
+  if (set != nullptr) set(options);
+}
+
 namespace byway {
 namespace ucx {
 namespace {
@@ -37,13 +54,18 @@ struct Setting {
 };
 // docs/transport.md says why; BYWAY_UCX_<key> overrides each.
 constexpr std::array kSettings{
-    Setting{"TLS", "^cuda"},
-    Setting{"RCACHE_ENABLE", "n"},
-    Setting{"POSIX_FIFO_SIZE", "1024"},
-    Setting{"SYSV_FIFO_SIZE", "1024"},
-    Setting{"TCP_KEEPIDLE", "5s"},
+    Setting{"RCACHE_ENABLE", "n"},       Setting{"POSIX_FIFO_SIZE", "1024"},
+    Setting{"SYSV_FIFO_SIZE", "1024"},   Setting{"TCP_KEEPIDLE", "5s"},
     Setting{"WARN_INVALID_CONFIG", "n"},
 };
+// Posix shared memory has a name in /dev/shm while UCX fills it with zeros, tens of milliseconds
+// for a process, and a process killed then leaves it behind. System V memory is marked for removal
+// some microseconds after it was made, and /dev/shm may be small.
+const char* transports() {
+  shminfo limits{};
+  return shmctl(0, IPC_INFO, reinterpret_cast<shmid_ds*>(&limits)) < 0 ? "^cuda" : "^cuda,posix";
+}
+
 constexpr std::array kGlobalSettings{
     Setting{"HANDLE_ERRORS", "none"},
     Setting{"WARN_UNUSED_ENV_VARS", "n"},
@@ -85,7 +107,9 @@ ucp_config_t* makeConfig() {
   }
   ucp_config_t* config = nullptr;
   check(ucp_config_read("BYWAY", nullptr, &config), "read UCX's settings");
-  for (const Setting& setting : kSettings) {
+  std::vector<Setting> settings(kSettings.begin(), kSettings.end());
+  settings.push_back({"TLS", transports()});
+  for (const Setting& setting : settings) {
     if (isSetByUser(setting.key)) continue;
     if (ucp_config_modify(config, setting.key, setting.value) == UCS_OK) continue;
     log(LogLevel::Debug, fmt::format("ucx: this version has no setting {}", setting.key));

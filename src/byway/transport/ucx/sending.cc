@@ -6,6 +6,11 @@
 namespace byway::ucx {
 namespace {
 
+// How long a peer may take to answer a withdrawal. With the half second in which ranks say who
+// holds up a call, that call still ends within a second of its deadline.
+constexpr Seconds kAnswerSeconds = 0.4;
+static_assert(kAnswerSeconds <= Wire::kWithdrawBound);
+
 std::vector<std::byte> gather(std::span<const ConstBuffer> pieces) {
   std::size_t bytes = 0;
   for (const ConstBuffer& piece : pieces) bytes += piece.bytes;
@@ -179,7 +184,7 @@ void UcxWire::withdraw(SendId id) {
   const auto at = announcements_.find(id);
   if (isOver() || at == announcements_.end() || at->second->isWithdrawn) return;
   at->second->isWithdrawn = true;
-  withdrawals_.emplace_back(clock().now() + kWithdrawBound, id);
+  withdrawals_.emplace_back(clock().now() + kAnswerSeconds, id);
   sendNote(at->second->peer, AmType::Withdrawn, id, Outcome::Cancelled);
 }
 

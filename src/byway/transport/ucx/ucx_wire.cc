@@ -80,11 +80,9 @@ bool UcxWire::progress() {
   if (isOver()) return due_.drain();
   bool active = receive();
   lookForEnded();
-  while (!failed_.empty()) {
-    const PeerId peer = failed_.back();
-    failed_.pop_back();
-    losePeer(peer);
-  }
+  // In the order in which they were found: the first may be why the others went.
+  for (std::size_t i = 0; i < failed_.size(); ++i) losePeer(failed_[i]);
+  failed_.clear();
   active |= expireWithdrawals();
   return due_.drain() || active;
 }
