@@ -24,6 +24,9 @@ class ProbeLinks {
   // sender's first send until the sender knows that all has arrived; kNever over a missing link.
   // Every rank calls it alike and gets the same.
   virtual std::vector<Seconds> run(const std::vector<Flow>& flows) = 0;
+  // Of the last run: seconds from the first send of any rank until all ranks know that all has
+  // arrived. Ranks do not begin at one moment, so this and not the slowest flow is what all took.
+  virtual Seconds whole() const = 0;
   // The part of those seconds that it takes to tell the sender.
   virtual Seconds acknowledgement() = 0;
   // The part of the time since the start for which a rank was ready and had no core; the worst.

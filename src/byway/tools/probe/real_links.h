@@ -24,6 +24,7 @@ class RealLinks final : public ProbeLinks {
   int rank() const { return rank_; }
   int ranks() const override { return size_; }
   std::vector<Seconds> run(const std::vector<Flow>& flows) override;
+  Seconds whole() const override { return whole_; }
   Seconds acknowledgement() override;
   double starved() override;
   double reduceRate() override;
@@ -38,6 +39,7 @@ class RealLinks final : public ProbeLinks {
   std::vector<double> atMost(std::vector<double> mine);
 
   int rank_ = 0, size_ = 0;
+  Seconds whole_ = 0;
   Seconds startedAt_ = 0, waitedAt_ = 0;
   std::unique_ptr<Communicator> control_;
   // Of two ranks each, one for each direction: a missing link breaks its own alone.
