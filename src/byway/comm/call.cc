@@ -86,8 +86,13 @@ PlanQuery queryOf(const Call& call, const std::vector<Group>& groups,
                   const std::vector<std::uint64_t>& counts) {
   const DType accumulator =
       reduces(call.collective) ? accumulatorOf(call.dtype, call.reduction.op) : call.dtype;
-  return {call.collective,     groups,          counts,        sizeOf(call.dtype),
-          sizeOf(accumulator), call.liveGroups, call.ownCounts};
+  return {call.collective,
+          groups,
+          counts,
+          sizeOf(call.dtype),
+          sizeOf(accumulator),
+          std::max(1, call.liveGroups),
+          call.ownCounts};
 }
 
 // Regions as lists without adjacent parts, so that equal memory is an equal list.
@@ -256,8 +261,9 @@ void setPlan(OperationRequest& request, const Call& call, const std::vector<Grou
 
 std::vector<Group> checkedCall(const CommunicatorState& state, const Call& call) {
   checkTypes(call);
-  if (call.liveGroups < 1) {
-    invalid(fmt::format("{} live groups; this one is live at least", call.liveGroups));
+  if (call.liveGroups < 0) {
+    invalid(fmt::format("{} live groups; 0 states nothing, and this one is live at least",
+                        call.liveGroups));
   }
   return checkedGroups(call, state.size);
 }

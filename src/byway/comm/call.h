@@ -16,7 +16,7 @@ struct Call {
   DType dtype;
   Reduction reduction;
   bool barrier = false;
-  int liveGroups = 1;
+  int liveGroups = 0;  // CallOptions
   // The groups' counts are known for the blocks of this rank's Input and Output alone, others 0.
   bool ownCounts = false;
 };

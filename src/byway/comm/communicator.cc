@@ -194,7 +194,7 @@ Communicator::PlanInfo infoOf(const Plan& plan) {
 Communicator::PlanInfo Communicator::planFor(Collective collective,
                                              std::span<const CallGroup> groups, DType dtype,
                                              const Reduction& reduction) const {
-  const Call call{collective, {groups.begin(), groups.end()}, dtype, reduction, false, 1};
+  const Call call{collective, {groups.begin(), groups.end()}, dtype, reduction, false, 0};
   return infoOf(*planOf(*state_, call, false));
 }
 

@@ -66,9 +66,9 @@ struct CallOptions {
   std::optional<Seconds> timeout;   // default: the communicator's
   std::shared_ptr<void> keepAlive;  // held until the call is done
   // For a fused call of one group, while calls of other groups of its size are under way on
-  // communicators of their own: how many there are, this one counted. The share that goes through
-  // helpers is smaller then. All ranks must state the same.
-  int liveGroups = 1;
+  // communicators of their own: how many there are, this one counted. 0: not stated; the call takes
+  // the links as its own, as with 1 (docs/planner.md). All ranks must state the same.
+  int liveGroups = 0;
 };
 
 // One of the groups of a fused call. `ranks` are ranks of the communicator; their order is the
@@ -240,7 +240,7 @@ class Communicator {
   // irregular groups, counts and links get their routes from an LP, which a call itself solves only
   // where it is worth it (docs/planner.md). All ranks must call it alike.
   PlanInfo prepare(Collective collective, std::span<const CallGroup> groups, DType dtype,
-                   const Reduction& reduction = {}, int liveGroups = 1);
+                   const Reduction& reduction = {}, int liveGroups = 0);
 
   // For callers that check arguments themselves: this rank's next collective is wrong, for the
   // reason that `error` states. Takes the call's number and tells the other ranks.

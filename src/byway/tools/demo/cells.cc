@@ -2,15 +2,13 @@
 #include "byway/tools/demo/cells.h"
 
 #include <algorithm>
-#include <cmath>
-#include <regex>
-#include <span>
+#include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "byway/base/error.h"
 #include "byway/tools/call_arguments.h"
-#include "byway/tools/values.h"
 
 namespace byway::tools {
 namespace {
@@ -23,103 +21,35 @@ constexpr Seconds kWakeUp = 500e-6;
 constexpr Seconds kMessageCost = 30e-6;
 constexpr double kReduceRate = 2e9;
 
-// One line of the list: collectives that share size and bar.
-struct Family {
-  int ranks, active;
-  bool fused;
-  DType dtype;
-  Collective collective;
-  double bar;
-};
-
-using C = Collective;
-constexpr auto kF32 = DType::Float32;
-constexpr auto kBf16 = DType::BFloat16;
-
-constexpr Family kRegular[] = {
-    {8, 2, false, kF32, C::AllReduce, 6.3},      {8, 2, false, kF32, C::AllGather, 6.3},
-    {8, 2, false, kF32, C::ReduceScatter, 6.3},  {8, 2, false, kF32, C::AllToAll, 6.3},
-    {8, 2, true, kF32, C::AllReduce, 3.8},       {8, 2, true, kF32, C::AllGather, 3.8},
-    {8, 2, true, kF32, C::ReduceScatter, 3.8},   {8, 2, true, kF32, C::AllToAll, 3.8},
-    {8, 4, true, kF32, C::AllReduce, 1.9},       {8, 4, true, kF32, C::AllGather, 1.9},
-    {8, 4, true, kF32, C::ReduceScatter, 1.9},   {8, 4, true, kF32, C::AllToAll, 1.58},
-    {8, 4, false, kF32, C::AllReduce, 2.75},     {8, 4, false, kF32, C::AllGather, 2.15},
-    {8, 4, false, kF32, C::ReduceScatter, 2.15}, {8, 4, false, kF32, C::AllToAll, 2.1},
-    {8, 4, false, kF32, C::Broadcast, 1.9},      {8, 4, false, kF32, C::Reduce, 1.9},
-};
-
-constexpr Family kFurther[] = {
-    {8, 4, true, kBf16, C::AllReduce, 1.9},     {8, 4, true, kBf16, C::AllGather, 1.9},
-    {8, 4, true, kBf16, C::ReduceScatter, 1.7}, {8, 2, false, kBf16, C::AllReduce, 0},
-    {8, 2, false, kF32, C::Broadcast, 0},       {8, 2, false, kF32, C::Reduce, 0},
-    {8, 2, false, kF32, C::Scatter, 0},         {8, 2, false, kF32, C::Gather, 0},
-    {8, 2, true, kF32, C::Broadcast, 0},        {8, 2, true, kF32, C::Reduce, 0},
-    {8, 4, false, kF32, C::Scatter, 0},         {8, 4, false, kF32, C::Gather, 0},
-    {8, 4, true, kF32, C::Scatter, 0},          {8, 4, true, kF32, C::Gather, 0},
-    {8, 4, true, kF32, C::Broadcast, 0},        {8, 4, true, kF32, C::Reduce, 0},
-    {8, 3, false, kF32, C::AllReduce, 0},       {8, 3, false, kF32, C::AllGather, 0},
-    {8, 3, false, kF32, C::ReduceScatter, 0},   {8, 3, false, kF32, C::AllToAll, 0},
-    {8, 3, false, kF32, C::Broadcast, 0},       {8, 3, false, kF32, C::Reduce, 0},
-    {6, 2, false, kF32, C::AllReduce, 0},       {6, 2, true, kF32, C::AllReduce, 0},
-    {6, 3, false, kF32, C::AllGather, 0},       {6, 3, true, kF32, C::ReduceScatter, 0},
-    {4, 2, false, kF32, C::AllReduce, 0},       {4, 2, true, kF32, C::AllToAll, 0},
-    {4, 3, false, kF32, C::Broadcast, 0},       {8, 8, false, kF32, C::AllReduce, 0},
-};
-
-// Bytes of the unit that one direct link carries: 1 / direct of docs/schedules.md.
-double unitsPerLink(Collective collective, int active) {
-  switch (collective) {
-    case Collective::AllReduce:
-      return active / 2.0;
-    case Collective::Broadcast:
-    case Collective::Reduce:
-      return active - 1.0;
-    case Collective::AllGather:
-    case Collective::ReduceScatter:
-    case Collective::AllToAll:
-    case Collective::Scatter:
-    case Collective::Gather:
-      return 1;
-  }
-  return 1;
-}
-
-void append(std::vector<DemoCell>& cells, std::span<const Family> families,
-            const DemoSettings& settings) {
-  constexpr double kQuickSeconds = 0.1;
-  for (const Family& family : families) {
-    DemoCell cell;
-    cell.number = static_cast<int>(cells.size());
-    cell.collective = family.collective;
-    cell.active = family.active;
-    cell.fused = family.fused;
-    cell.ranks = family.ranks;
-    cell.dtype = family.dtype;
-    const Seconds seconds = settings.quick ? kQuickSeconds : settings.directSeconds;
-    const double bytes = settings.rate * seconds * unitsPerLink(family.collective, family.active);
-    cell.count =
-        static_cast<std::uint64_t>(std::llround(bytes / static_cast<double>(sizeOf(cell.dtype))));
-    cell.groups = regularGroups(family.ranks, family.active, family.fused);
-    cell.bar = settings.barsApply() ? family.bar : 0;
-    cells.push_back(std::move(cell));
-  }
-}
-
-std::regex compiled(const std::string& expression) {
-  try {
-    return std::regex(expression, std::regex::extended);
-  } catch (const std::regex_error&) {
-    throw Error(ErrorCode::InvalidArgument,
-                fmt::format("--cells: \"{}\" is not a regular expression", expression));
+void setUnlike(Topology& topology, const DemoCell& cell) {
+  for (const UnlikeLink& link : cell.unlike) {
+    topology.links[static_cast<std::size_t>(link.from) * static_cast<std::size_t>(cell.ranks) +
+                   static_cast<std::size_t>(link.to)] *= link.part;
   }
 }
 
 }  // namespace
 
+const char* toString(Scenario scenario) {
+  switch (scenario) {
+    case Scenario::Single:
+      return "single";
+    case Scenario::Fused:
+      return "fused";
+    case Scenario::Parallel:
+      return "parallel";
+  }
+  BYWAY_ASSERT(false);
+}
+
 bool DemoSettings::barsApply() const {
   const DemoSettings usual;
   return !quick && rate == usual.rate && latency == usual.latency &&
          directSeconds >= usual.directSeconds;
+}
+
+std::uint64_t DemoCell::bytes() const {
+  return *std::max_element(counts.begin(), counts.end()) * sizeOf(dtype);
 }
 
 bool DemoCell::hasMember(int rank) const {
@@ -128,49 +58,83 @@ bool DemoCell::hasMember(int rank) const {
   });
 }
 
-std::string DemoCell::name() const {
-  return fmt::format("{} A={} {} {} n={}", toString(collective), active, scenario(),
-                     toString(dtype), ranks);
+std::string DemoCell::sizes() const {
+  std::vector<int> all;
+  for (const Group& group : groups) all.push_back(group.size());
+  const bool alike = std::all_of(all.begin(), all.end(), [&](int n) { return n == all[0]; });
+  return alike ? std::to_string(all[0]) : fmt::format("{}", fmt::join(all, "+"));
 }
 
-std::vector<DemoCell> demoCells(const DemoSettings& settings) {
-  std::vector<DemoCell> cells;
-  append(cells, kRegular, settings);
-  if (settings.all) append(cells, kFurther, settings);
-  std::string wanted = settings.cells;
-  if (wanted.empty() && settings.quick) wanted = "^(allreduce|all-gather) A=2 single";
-  if (wanted.empty()) return cells;
-  const std::regex expression = compiled(wanted);
-  std::vector<DemoCell> chosen;
-  for (const DemoCell& cell : cells) {
-    if (std::regex_search(cell.name(), expression)) chosen.push_back(cell);
+std::string DemoCell::scenarioText() const {
+  std::string text = toString(scenario);
+  if (scenario == Scenario::Parallel) {
+    text += fmt::format(" {} live", groups.size());
+    if (liveGroups > 0) text += ", stated";
   }
-  if (!chosen.empty()) return chosen;
-  throw Error(ErrorCode::InvalidArgument,
-              fmt::format("--cells: \"{}\" matches none of the {} cells, such as \"{}\"", wanted,
-                          cells.size(), cells[0].name()));
+  for (const std::string& more : {countsName, linksName}) {
+    if (!more.empty()) text += ", " + more;
+  }
+  return text;
 }
 
-Topology demoLinks(const DemoSettings& settings, int ranks) {
-  return meshTopology(ranks, settings.rate, settings.latency);
+std::string DemoCell::name() const {
+  return fmt::format("{} A={} {} {} n={}", byway::toString(collective), sizes(), scenarioText(),
+                     byway::toString(dtype), ranks);
 }
 
-Topology demoTopology(const DemoSettings& settings, int ranks) {
-  Topology topology = meshTopology(ranks, settings.rate, settings.latency + kWakeUp, kMessageCost);
-  topology.reduce = kReduceRate;
-  topology.name = fmt::format("mesh:{} paced to {:.6g} bytes/s, {:.6g} us", ranks, settings.rate,
-                              settings.latency * 1e6);
+std::string DemoCell::communicatorKey() const {
+  std::string key = fmt::format("{}x{}", communicators(), ranks);
+  for (const UnlikeLink& link : unlike) {
+    key += fmt::format("-{}to{}at{}", link.from, link.to, link.part);
+  }
+  return key;
+}
+
+int DemoCell::communicators() const {
+  return scenario == Scenario::Parallel ? static_cast<int>(groups.size()) : 1;
+}
+
+std::vector<std::size_t> DemoCell::groupsOf(int communicator) const {
+  if (scenario == Scenario::Parallel) return {static_cast<std::size_t>(communicator)};
+  std::vector<std::size_t> all(groups.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+Topology demoLinks(const DemoSettings& settings, const DemoCell& cell) {
+  Topology topology = meshTopology(cell.ranks, settings.rate, settings.latency);
+  setUnlike(topology, cell);
   return topology;
 }
 
-PlanRequest requestOf(const DemoCell& cell) {
-  PlanRequest request;
-  request.collective = cell.collective;
-  request.ranks = cell.ranks;
-  request.groups = cell.groups;
-  request.blockBytes = blockBytesOf(cell.collective, cell.groups, {cell.bytes()});
-  request.partialWeight = partialWeightOf(cell.collective, cell.dtype, ReduceOp::Sum);
-  return request;
+Topology demoTopology(const DemoSettings& settings, const DemoCell& cell) {
+  Topology topology =
+      meshTopology(cell.ranks, settings.rate, settings.latency + kWakeUp, kMessageCost);
+  setUnlike(topology, cell);
+  topology.reduce = kReduceRate;
+  topology.name = fmt::format("mesh:{} paced to {:.6g} bytes/s, {:.6g} us", cell.ranks,
+                              settings.rate, settings.latency * 1e6);
+  if (!cell.linksName.empty()) topology.name += ", " + cell.linksName;
+  return topology;
+}
+
+std::vector<PlanRequest> requestsOf(const DemoCell& cell) {
+  std::vector<PlanRequest> requests;
+  for (int i = 0; i < cell.communicators(); ++i) {
+    PlanRequest request;
+    request.collective = cell.collective;
+    request.ranks = cell.ranks;
+    std::vector<std::uint64_t> bytes;
+    for (const std::size_t g : cell.groupsOf(i)) {
+      request.groups.push_back(cell.groups[g]);
+      bytes.push_back(cell.counts[g] * sizeOf(cell.dtype));
+    }
+    request.blockBytes = blockBytesOf(cell.collective, request.groups, bytes);
+    request.partialWeight = partialWeightOf(cell.collective, cell.dtype, ReduceOp::Sum);
+    request.liveGroups = std::max(1, cell.liveGroups);
+    requests.push_back(std::move(request));
+  }
+  return requests;
 }
 
 }  // namespace byway::tools

@@ -26,22 +26,43 @@ struct DemoSettings {
   bool barsApply() const;
 };
 
+// How the groups make their calls. Single: one group. Fused: one call of all groups. Parallel: each
+// group has a communicator of its own, of all ranks, and its calls are under way all together.
+enum class Scenario : std::uint8_t { Single, Fused, Parallel };
+const char* toString(Scenario scenario);
+
+// A link whose rate is not that of the others.
+struct UnlikeLink {
+  int from = 0, to = 0;
+  double part = 1;  // of the usual rate; 0: there is none
+};
+
 struct DemoCell {
   int number = 0;  // in its list; inputs depend on it
   Collective collective = Collective::AllReduce;
-  int active = 2;
-  bool fused = false;
+  Scenario scenario = Scenario::Single;
   int ranks = 8;
   DType dtype = DType::Float32;
-  std::uint64_t count = 0;  // elements of the collective's unit
   std::vector<Group> groups;
-  double bar = 0;  // the speed-up that is asked for; 0: none
+  std::vector<std::uint64_t> counts;  // per group: elements of the collective's unit
+  int liveGroups = 0;                 // what the calls state of the parallel ones; 0: nothing
+  std::vector<UnlikeLink> unlike;
+  std::string linksName;   // in words, where some are unlike: "link 0-1 a quarter"
+  std::string countsName;  // where counts are unlike: their ratio, "634:560:553:479"
+  double bar = 0;          // the speed-up that is asked for; 0: none
+  double barOfLimit = 0;   // the same as a part of the limit; 0: none
 
-  const char* scenario() const { return fused ? "fused" : "single"; }
-  std::uint64_t bytes() const { return count * sizeOf(dtype); }
+  std::uint64_t bytes() const;  // of the largest group's unit
   bool hasMember(int rank) const;
+  std::string sizes() const;         // of the groups: "2", "2+3"
+  std::string scenarioText() const;  // with what makes it unlike others of the same collective
   // "allreduce A=2 single float32 n=8".
   std::string name() const;
+  // Cells of one key run on the same links and ranks, on the same number of communicators.
+  std::string communicatorKey() const;
+  int communicators() const;
+  // Groups of communicator i's call; all of them unless parallel.
+  std::vector<std::size_t> groupsOf(int communicator) const;
 };
 
 inline constexpr int kDemoRanks = 8;
@@ -50,9 +71,10 @@ inline constexpr int kDemoRanks = 8;
 std::vector<DemoCell> demoCells(const DemoSettings& settings);
 
 // The links alone, as they are paced.
-Topology demoLinks(const DemoSettings& settings, int ranks);
+Topology demoLinks(const DemoSettings& settings, const DemoCell& cell);
 // What the ranks tell the planner: the links, and what this host adds to them.
-Topology demoTopology(const DemoSettings& settings, int ranks);
-PlanRequest requestOf(const DemoCell& cell);
+Topology demoTopology(const DemoSettings& settings, const DemoCell& cell);
+// Of each communicator's call.
+std::vector<PlanRequest> requestsOf(const DemoCell& cell);
 
 }  // namespace byway::tools

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -85,14 +84,13 @@ class Collector {
 
 // Returns the ranks' exit status.
 int runReally(const Options& options, DemoResults& results) {
-  std::set<int> sizes;
-  for (CellResult& result : results.cells) {
-    sizes.insert(result.cell.ranks);
-    result.times = computeTimes(result.cell, results.settings);
-  }
   const TemporaryFolder folder("byway-demo");
-  for (const int n : sizes) {
-    writeFileAtomically(topologyFile(folder.path(), n), toJson(demoTopology(results.settings, n)));
+  for (CellResult& result : results.cells) {
+    result.times = computeTimes(result.cell, results.settings);
+    const std::string file = topologyFile(folder.path(), result.cell);
+    if (!std::filesystem::exists(file)) {
+      writeFileAtomically(file, toJson(demoTopology(results.settings, result.cell)));
+    }
   }
   Collector collector(results.cells, results.settings.pairs);
   LaunchOptions job;

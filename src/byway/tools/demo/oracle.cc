@@ -60,10 +60,11 @@ DemoBuffers::DemoBuffers(const DemoCell& cell, int rank) : cell_(cell), rank_(ra
     const auto& members = cell.groups[g].ranks;
     const auto mine = std::find(members.begin(), members.end(), rank);
     if (mine != members.end()) {
+      count_ = cell.counts[g];
       layOut(static_cast<int>(g), static_cast<int>(mine - members.begin()));
     }
   }
-  outputBytes_ = parts_.size() * cell.bytes();
+  outputBytes_ = parts_.size() * blockBytes();
   input_.assign(inputBytes_ + 2 * kGuard, kGuardByte);
   output_.assign(outputBytes_ + 2 * kGuard, kGuardByte);
 }
@@ -74,7 +75,7 @@ void DemoBuffers::layOut(int groupIndex, int position) {
   const bool root = position == group.root;
   const int rootRank = group.ranks[static_cast<std::size_t>(group.root)];
   const auto blocks = group.ranks.size();
-  const std::uint64_t own = static_cast<std::uint64_t>(position) * cell_.count;
+  const std::uint64_t own = static_cast<std::uint64_t>(position) * count_;
   std::size_t inputs = 0;
   switch (cell_.collective) {
     case Collective::AllReduce:
@@ -112,8 +113,10 @@ void DemoBuffers::layOut(int groupIndex, int position) {
       for (const int from : group.ranks) parts_.push_back({{from}, own});
       break;
   }
-  inputBytes_ = inputs * cell_.bytes();
+  inputBytes_ = inputs * blockBytes();
 }
+
+std::size_t DemoBuffers::blockBytes() const { return count_ * sizeOf(cell_.dtype); }
 
 std::span<std::byte> DemoBuffers::part(std::vector<std::byte>& memory, std::size_t bytes) {
   return std::span(memory).subspan(kGuard, bytes);
@@ -160,12 +163,12 @@ std::uint64_t DemoBuffers::wrongElements(int call) const {
   for (const Part& one : parts_) {
     keys.clear();
     for (const int rank : one.from) keys.push_back(keyOf(rank, call));
-    for (std::uint64_t i = 0; i < cell_.count; ++i) {
+    for (std::uint64_t i = 0; i < count_; ++i) {
       std::int32_t sum = 0;
       for (const std::uint32_t key : keys) sum += valueAt<Format>(key, one.offset + i);
       wrong += load<Bits>(out, i) != Format::encode(sum) ? 1 : 0;
     }
-    out += cell_.bytes();
+    out += blockBytes();
   }
   return wrong;
 }

@@ -43,8 +43,11 @@ class DemoBuffers {
   std::uint64_t wrongElements(int call) const;
   std::uint64_t wrongGuards() const;
 
+  std::size_t blockBytes() const;
+
   const DemoCell& cell_;
   int rank_;
+  std::uint64_t count_ = 0;  // of the rank's group
   std::vector<Part> parts_;
   std::size_t inputBytes_ = 0, outputBytes_ = 0;
   std::vector<std::byte> input_, output_;

@@ -14,10 +14,9 @@ namespace {
 DemoCell smallCell(Collective collective, DType dtype = DType::Float32) {
   DemoCell cell;
   cell.collective = collective;
-  cell.active = 2;
   cell.ranks = 4;
   cell.dtype = dtype;
-  cell.count = 100;
+  cell.counts = {100};
   cell.groups = regularGroups(4, 2, false);
   return cell;
 }
@@ -48,7 +47,7 @@ TEST(DemoOracleTest, AllReduceIsTheSum) {
   DemoBuffers a(cell, 0), b(cell, 1);
   a.prepare(0);
   b.prepare(0);
-  for (std::size_t i = 0; i < cell.count; ++i) {
+  for (std::size_t i = 0; i < cell.counts[0]; ++i) {
     float x = 0, y = 0;
     std::memcpy(&x, a.input().data() + i * sizeof x, sizeof x);
     std::memcpy(&y, b.input().data() + i * sizeof y, sizeof y);

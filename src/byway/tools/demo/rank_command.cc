@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -26,16 +25,22 @@ Seconds cpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-std::vector<CallGroup> callGroups(const DemoCell& cell, std::uint64_t count) {
+std::vector<CallGroup> callGroups(const DemoCell& cell, std::size_t communicator) {
   std::vector<CallGroup> groups;
-  for (const Group& group : cell.groups) groups.push_back({group.ranks, group.root, count, {}});
+  for (const std::size_t g : cell.groupsOf(static_cast<int>(communicator))) {
+    groups.push_back({cell.groups[g].ranks, cell.groups[g].root, cell.counts[g], {}});
+  }
   return groups;
 }
 
 class CellRunner {
  public:
   CellRunner(Team& team, const DemoCell& cell)
-      : team_(team), cell_(cell), buffers_(cell, team.rank()) {}
+      : team_(team),
+        cell_(cell),
+        buffers_(cell, team.rank()),
+        direct_(team.communicators(cell, Way::Direct)),
+        chosen_(team.communicators(cell, Way::Chosen)) {}
 
   void run(int pairs) {
     announce();
@@ -48,42 +53,66 @@ class CellRunner {
   }
 
  private:
-  // Plans are made here, outside the measured time.
+  // Plans are made here, outside the measured time. The groups of parallel calls are alike, and so
+  // are their plans; the first one's are told.
   void announce() {
-    Communicator* const chosen = team_.communicator(cell_.ranks, Way::Chosen);
-    Communicator* const direct = team_.communicator(cell_.ranks, Way::Direct);
-    if (chosen == nullptr) return;
-    const auto groups = callGroups(cell_, cell_.count);
-    const auto plan = chosen->planFor(cell_.collective, groups, cell_.dtype);
-    const auto other = direct->planFor(cell_.collective, groups, cell_.dtype);
+    const auto plans = prepare(chosen_);
+    const auto others = prepare(direct_);
     if (team_.rank() != 0) return;
+    const auto& plan = plans.front();
+    const auto& other = others.front();
     fmt::print("{}\n", toLine(PlanEvent{cell_.number, plan.route, other.route, plan.hash,
                                         other.hash, plan.predicted, other.predicted}));
     std::fflush(stdout);
   }
 
+  std::vector<Communicator::PlanInfo> prepare(const std::vector<Communicator*>& communicators) {
+    std::vector<Communicator::PlanInfo> plans;
+    for (std::size_t i = 0; i < communicators.size(); ++i) {
+      plans.push_back(communicators[i]->prepare(cell_.collective, callGroups(cell_, i), cell_.dtype,
+                                                {}, cell_.liveGroups));
+    }
+    return plans;
+  }
+
   void measure(Way way) {
     const int call = calls_++;
-    Communicator* const communicator = team_.communicator(cell_.ranks, way);
+    const auto& communicators = way == Way::Direct ? direct_ : chosen_;
     buffers_.prepare(call);
     const Seconds start = team_.agreeOnStart();
     RankReport mine;
     mine.late = SteadyClock::instance().now() - start;
     const Seconds cpu = cpuSeconds();
-    if (communicator != nullptr) {
-      communicator
-          ->fused(cell_.collective, callGroups(cell_, cell_.count), arguments(), cell_.dtype)
-          .wait();
-    }
+    callAll(communicators);
     mine.end = SteadyClock::instance().now();
     mine.cpu = cpuSeconds() - cpu;
     team_.barrier();  // comparing values would take the cores from ranks that are not through
     mine.wrong = buffers_.countWrong(call);
     mine.checked = buffers_.checked();
-    if (communicator != nullptr && !cell_.hasMember(team_.rank())) {
-      mine.helperStage = communicator->stagePeak();
+    if (!cell_.hasMember(team_.rank())) {
+      for (const Communicator* one : communicators) mine.helperStage += one->stagePeak();
     }
     tell(way, start, team_.exchange(mine));
+  }
+
+  void callAll(const std::vector<Communicator*>& communicators) {
+    CallOptions options;
+    options.liveGroups = cell_.liveGroups;
+    std::vector<Work> calls;
+    for (std::size_t i = 0; i < communicators.size(); ++i) {
+      const auto groups = callGroups(cell_, i);
+      calls.push_back(communicators[i]->fused(cell_.collective, groups, argumentsOf(groups),
+                                              cell_.dtype, {}, options));
+    }
+    for (Work& one : calls) one.wait();
+  }
+
+  // The buffers belong to the call of the rank's own group.
+  FusedArgs argumentsOf(const std::vector<CallGroup>& groups) {
+    const bool isMember = std::any_of(groups.begin(), groups.end(), [&](const CallGroup& group) {
+      return std::find(group.ranks.begin(), group.ranks.end(), team_.rank()) != group.ranks.end();
+    });
+    return isMember ? arguments() : FusedArgs{};
   }
 
   FusedArgs arguments() {
@@ -113,15 +142,14 @@ class CellRunner {
   Team& team_;
   const DemoCell& cell_;
   DemoBuffers buffers_;
+  std::vector<Communicator*> direct_, chosen_;
   int calls_ = 0;
 };
 
 int runRank(const DemoOptions& options, const std::string& folder) {
   const DemoSettings settings = options.settings();
   const auto cells = demoCells(settings);
-  std::set<int> sizes;
-  for (const DemoCell& cell : cells) sizes.insert(cell.ranks);
-  Team team(settings, {sizes.begin(), sizes.end()}, folder);
+  Team team(settings, folder);
   for (const DemoCell& cell : cells) CellRunner(team, cell).run(settings.pairs);
   return kOk;
 }

@@ -48,13 +48,13 @@ void printTable(const DemoResults& results) {
   TextTable table({"collective", "A", "scenario", "type", "n", "size", "direct s", "chosen s",
                    "speed-up", "limit", "% of limit", "bar", "route", "values"});
   for (const CellResult& r : results.cells) {
-    const bool good = r.verified() && (r.cell.bar <= 0 || r.speedup() >= r.cell.bar);
-    table.add({toString(r.cell.collective), std::to_string(r.cell.active), r.cell.scenario(),
+    const bool good = r.verified() && (r.bar() <= 0 || r.speedup() >= r.bar());
+    table.add({toString(r.cell.collective), r.cell.sizes(), r.cell.scenarioText(),
                toString(r.cell.dtype), std::to_string(r.cell.ranks), bytesText(r.cell.bytes()),
                fmt::format("{:.4f}", r.directMedian()), fmt::format("{:.4f}", r.chosenMedian()),
                fmt::format("{:.3f}", r.speedup()), fmt::format("{:.3f}", r.limit()),
                fmt::format("{:.1f}", 100 * r.speedup() / r.limit()),
-               r.cell.bar > 0 ? fmt::format("{:.2f}", r.cell.bar) : "-", r.plan.route, verdict(r)},
+               r.bar() > 0 ? fmt::format("{:.2f}", r.bar()) : "-", r.plan.route, verdict(r)},
               good ? Colour::None : Colour::Bad);
   }
   table.print();

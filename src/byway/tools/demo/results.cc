@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "byway/comm/virtual_world.h"
 #include "byway/planner/limits.h"
+#include "byway/tools/demo/virtual_run.h"
 
 namespace byway::tools {
 namespace {
@@ -39,15 +39,6 @@ Seconds latestStart(const CellResult& result) {
   return latest;
 }
 
-Seconds virtualTime(const DemoCell& cell, const Topology& links,
-                    const std::shared_ptr<const VerifiedSchedule>& schedule) {
-  VirtualCall call;
-  call.schedule = schedule;
-  call.blockCounts.assign(schedule->schedule().shape.blocks.size(), cell.count);
-  call.dtype = cell.dtype;
-  return VirtualWorld(links).run(call);
-}
-
 Check check(const std::vector<CellResult>& cells, std::string name, bool failing,
             const std::function<std::string(const CellResult&)>& complaint) {
   Check result{std::move(name), true, failing, {}};
@@ -66,8 +57,8 @@ Json rowOf(const CellResult& result) {
   for (const Group& group : cell.groups) groups.push_back(group.ranks);
   const auto [low, high] = result.interval();
   Json row{{"collective", toString(cell.collective)},
-           {"active", cell.active},
-           {"scenario", cell.scenario()},
+           {"active", cell.sizes()},
+           {"scenario", toString(cell.scenario)},
            {"groups", groups},
            {"ranks", cell.ranks},
            {"dtype", toString(cell.dtype)},
@@ -84,7 +75,13 @@ Json rowOf(const CellResult& result) {
            {"samples", result.chosen.size()},
            {"interval", {low, high}},
            {"verified", result.verified()}};
-  row["bar"] = cell.bar > 0 ? Json(cell.bar) : Json();
+  if (const int size = cell.groups[0].size(); cell.sizes() == std::to_string(size)) {
+    row["active"] = size;
+  }
+  row["counts"] = cell.counts;
+  row["live_groups"] = cell.liveGroups > 0 ? Json(cell.liveGroups) : Json();
+  row["links"] = cell.linksName.empty() ? Json() : Json(cell.linksName);
+  row["bar"] = result.bar() > 0 ? Json(result.bar()) : Json();
   row["limit_s"] = result.times.limit;
   row["direct_link_s"] = result.times.directLink;
   row["direct_computed_s"] = result.times.directComputed;
@@ -107,20 +104,27 @@ double median(std::vector<double> values) {
 }
 
 CellTimes computeTimes(const DemoCell& cell, const DemoSettings& settings) {
-  const Topology links = demoLinks(settings, cell.ranks);
+  const Topology links = demoLinks(settings, cell);
   LimitRequest limit;
   limit.collective = cell.collective;
   limit.groups = cell.groups;
   const auto bytes = static_cast<double>(cell.bytes());
+  for (const std::uint64_t count : cell.counts) {
+    limit.counts.push_back(static_cast<double>(count * sizeOf(cell.dtype)) / bytes);
+  }
   CellTimes times;
   times.limit = bytes * fluidLimit(limit, links);
   limit.direct = true;
   times.directLink = bytes * fluidLimit(limit, links);
-  const Plan made = plan(requestOf(cell), demoTopology(settings, cell.ranks));
-  times.directComputed = virtualTime(cell, links, made.direct);
+  const PlannedCell planned = planCell(cell, settings);
+  times.directComputed = virtualTime(cell, links, planned.direct);
   times.chosenComputed =
-      made.relayed() ? virtualTime(cell, links, made.chosen) : times.directComputed;
+      planned.relayed ? virtualTime(cell, links, planned.chosen) : times.directComputed;
   return times;
+}
+
+double CellResult::bar() const {
+  return cell.barOfLimit > 0 ? cell.barOfLimit * limit() : cell.bar;
 }
 
 bool CellResult::complete(int pairs) const {
@@ -185,12 +189,12 @@ std::vector<Check> DemoResults::checks() const {
                                            100 * (ratio - 1));
                       }));
   const bool barred =
-      std::any_of(cells.begin(), cells.end(), [](const CellResult& r) { return r.cell.bar > 0; });
+      std::any_of(cells.begin(), cells.end(), [](const CellResult& r) { return r.bar() > 0; });
   if (barred) {
     all.push_back(
         check(cells, "speed-ups reach their bars", true, [](const CellResult& r) -> std::string {
-          if (r.cell.bar <= 0 || r.speedup() >= r.cell.bar) return "";
-          return fmt::format("{:.3f}, asked for {:.2f}", r.speedup(), r.cell.bar);
+          if (r.bar() <= 0 || r.speedup() >= r.bar()) return "";
+          return fmt::format("{:.3f}, asked for {:.2f}", r.speedup(), r.bar());
         }));
   }
   return all;

@@ -31,6 +31,7 @@ struct CellResult {
   std::pair<double, double> interval()
       const;  // of the pairs' ratios: from the least to the largest
   double limit() const { return times.directLink / times.limit; }
+  double bar() const;  // the speed-up that is asked for; 0: none
   bool samePlan() const { return plan.hash == plan.directHash; }
   bool verified() const;  // every value of every run was compared and right
   std::uint64_t wrong() const;

@@ -30,54 +30,60 @@ void sleepUntil(Seconds when) {
 
 }  // namespace
 
-std::string topologyFile(const std::string& folder, int ranks) {
-  return fmt::format("{}/topology-{}.json", folder, ranks);
+std::string topologyFile(const std::string& folder, const DemoCell& cell) {
+  return fmt::format("{}/topology-{}.json", folder, cell.communicatorKey());
 }
 
-Team::Team(const DemoSettings& settings, const std::vector<int>& sizes,
-           const std::string& topologyFolder) {
+Team::Team(const DemoSettings& settings, std::string topologyFolder)
+    : settings_(settings), topologyFolder_(std::move(topologyFolder)) {
   const LaunchInfo info = launchInfo();
   rank_ = info.rank;
   size_ = info.size;
-  FileStore store(info.storeFolder);
+  store_ = std::make_unique<FileStore>(info.storeFolder);
   CommunicatorOptions options;
   options.timeout = kTimeout;
   options.topology = "host";
-  control_ = Communicator::create(Endpoint::process(Pace{}), store, "control", firstRanks(size_),
+  control_ = Communicator::create(Endpoint::process(Pace{}), *store_, "control", firstRanks(size_),
                                   rank_, options);
-  const auto paced = Endpoint::process(Pace{settings.rate, settings.latency});
-  for (const int n : sizes) {
-    if (rank_ >= n) continue;
-    options.topology = topologyFile(topologyFolder, n);
-    options.route = "direct";
-    direct_[n] = Communicator::create(paced, store, fmt::format("direct-{}", n), firstRanks(n),
-                                      rank_, options);
-    options.route = "";
-    chosen_[n] = Communicator::create(paced, store, fmt::format("chosen-{}", n), firstRanks(n),
-                                      rank_, options);
-  }
-  warmUp();
 }
 
-Communicator* Team::communicator(int ranks, Way way) {
-  auto& all = way == Way::Direct ? direct_ : chosen_;
-  const auto found = all.find(ranks);
-  return found == all.end() ? nullptr : found->second.get();
+std::vector<Communicator*> Team::communicators(const DemoCell& cell, Way way) {
+  const auto [at, isNew] = met_.try_emplace({cell.communicatorKey(), way});
+  if (isNew) {
+    at->second = meet(cell, way);
+    barrier();
+  }
+  std::vector<Communicator*> all;
+  for (const auto& communicator : at->second) all.push_back(communicator.get());
+  return all;
+}
+
+Team::Communicators Team::meet(const DemoCell& cell, Way way) {
+  Communicators all;
+  if (rank_ >= cell.ranks) return all;
+  CommunicatorOptions options;
+  options.timeout = kTimeout;
+  options.topology = topologyFile(topologyFolder_, cell);
+  options.route = way == Way::Direct ? "direct" : "";
+  const auto paced = Endpoint::process(Pace{settings_.rate, settings_.latency});
+  for (int i = 0; i < cell.communicators(); ++i) {
+    const auto name = fmt::format("{}-{}-{}", way == Way::Direct ? "direct" : "chosen",
+                                  cell.communicatorKey(), i);
+    all.push_back(
+        Communicator::create(paced, *store_, name, firstRanks(cell.ranks), rank_, options));
+    warmUp(*all.back());
+  }
+  return all;
 }
 
 // Every pair of ranks exchanges one message that is large enough to be fetched.
-void Team::warmUp() {
+void Team::warmUp(Communicator& communicator) const {
   constexpr std::uint64_t kSegment = 1 << 14;
-  std::vector<std::byte> from(kSegment * static_cast<std::uint64_t>(size_)), to(from.size());
-  for (auto* all : {&direct_, &chosen_}) {
-    for (auto& [n, communicator] : *all) {
-      const std::uint64_t bytes = kSegment * static_cast<std::uint64_t>(n);
-      communicator
-          ->allToAll(readOnly(from.data(), bytes), Region(to.data(), bytes), kSegment, DType::UInt8)
-          .wait();
-    }
-  }
-  barrier();
+  const std::uint64_t bytes = kSegment * static_cast<std::uint64_t>(communicator.size());
+  std::vector<std::byte> from(bytes), to(bytes);
+  communicator
+      .allToAll(readOnly(from.data(), bytes), Region(to.data(), bytes), kSegment, DType::UInt8)
+      .wait();
 }
 
 void Team::barrier() { control_->barrier().wait(); }

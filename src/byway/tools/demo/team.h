@@ -4,6 +4,8 @@
 
 #include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "byway/comm/communicator.h"
@@ -20,16 +22,14 @@ struct RankReport {
 
 class Team {
  public:
-  // Meets the other ranks: one communicator of all without pacing, for control; per number of
-  // ranks in `sizes` one paced that goes direct and one paced that chooses, on that number of the
-  // first ranks. `topologyFolder` holds a file for each size (topologyFile).
-  Team(const DemoSettings& settings, const std::vector<int>& sizes,
-       const std::string& topologyFolder);
+  // Meets the other ranks on one communicator of all without pacing, for control.
+  // `topologyFolder` holds a file for each kind of links (topologyFile).
+  Team(const DemoSettings& settings, std::string topologyFolder);
 
   int rank() const { return rank_; }
-  bool takesPart(const DemoCell& cell) const { return rank_ < cell.ranks; }
-  // Null on ranks that take no part in cells of so many ranks.
-  Communicator* communicator(int ranks, Way way);
+  // The communicators of a cell's calls, on its links and of its number of the first ranks; empty
+  // on ranks that take no part. The first time all ranks must ask for them, in the same order.
+  std::vector<Communicator*> communicators(const DemoCell& cell, Way way);
 
   // A time on the host's clock that all ranks learn before it comes, and wait for.
   Seconds agreeOnStart();
@@ -38,12 +38,18 @@ class Team {
   std::vector<RankReport> exchange(const RankReport& mine);
 
  private:
-  void warmUp();
+  using Communicators = std::vector<std::unique_ptr<Communicator>>;
+  Communicators meet(const DemoCell& cell, Way way);
+  void warmUp(Communicator& communicator) const;
+
+  DemoSettings settings_;
+  std::string topologyFolder_;
   int rank_, size_;
+  std::unique_ptr<FileStore> store_;
   std::unique_ptr<Communicator> control_;
-  std::map<int, std::unique_ptr<Communicator>> direct_, chosen_;
+  std::map<std::pair<std::string, Way>, Communicators> met_;
 };
 
-std::string topologyFile(const std::string& folder, int ranks);
+std::string topologyFile(const std::string& folder, const DemoCell& cell);
 
 }  // namespace byway::tools

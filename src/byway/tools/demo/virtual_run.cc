@@ -2,7 +2,6 @@
 #include "byway/tools/demo/virtual_run.h"
 
 #include <algorithm>
-#include <memory>
 
 #include "byway/comm/virtual_world.h"
 #include "byway/planner/predict.h"
@@ -11,29 +10,52 @@
 namespace byway::tools {
 namespace {
 
+constexpr std::uint64_t kStageQuota = std::uint64_t{64} << 20;
+
+using Buffers = std::vector<std::unique_ptr<DemoBuffers>>;
+
 Segments segmentsOf(std::span<std::byte> memory) {
   const Buffer buffer{memory.data(), memory.size(), MemoryKind::Host, 0};
   return memory.empty() ? Segments() : Segments({&buffer, 1});
 }
 
-RunEvent runOne(const DemoCell& cell, const Topology& links, Way way,
-                const std::shared_ptr<const VerifiedSchedule>& schedule,
-                std::vector<std::unique_ptr<DemoBuffers>>& buffers) {
-  const int call = way == Way::Direct ? 0 : 1;
-  VirtualCall request;
-  request.schedule = schedule;
-  request.blockCounts.assign(schedule->schedule().shape.blocks.size(), cell.count);
-  request.dtype = cell.dtype;
-  for (auto& one : buffers) {
-    one->prepare(call);
-    request.inputs.push_back(segmentsOf(one->input()));
-    request.outputs.push_back(segmentsOf(one->output()));
+// One for each communicator; without buffers no memory is moved.
+std::vector<VirtualCall> callsOf(const DemoCell& cell, const Schedules& schedules,
+                                 const Buffers& buffers) {
+  std::vector<VirtualCall> calls;
+  for (int i = 0; i < cell.communicators(); ++i) {
+    VirtualCall& call = calls.emplace_back();
+    call.schedule = schedules[static_cast<std::size_t>(i)];
+    call.dtype = cell.dtype;
+    call.communicator = i;
+    const Shape& shape = call.schedule->schedule().shape;
+    for (const std::size_t g : cell.groupsOf(i)) {
+      const auto blocks = blocksPerGroup(cell.collective, cell.groups[g].size());
+      call.blockCounts.insert(call.blockCounts.end(), static_cast<std::size_t>(blocks),
+                              cell.counts[g]);
+    }
+    for (std::size_t rank = 0; rank < buffers.size(); ++rank) {
+      const bool isMember = membershipOf(shape, static_cast<int>(rank)).group >= 0;
+      call.inputs.push_back(isMember ? segmentsOf(buffers[rank]->input()) : Segments());
+      call.outputs.push_back(isMember ? segmentsOf(buffers[rank]->output()) : Segments());
+    }
   }
-  VirtualWorld world(links);
+  return calls;
+}
+
+Seconds last(const std::vector<Seconds>& times) {
+  return *std::max_element(times.begin(), times.end());
+}
+
+RunEvent runOne(const DemoCell& cell, const Topology& links, Way way, const Schedules& schedules,
+                Buffers& buffers) {
+  const int call = way == Way::Direct ? 0 : 1;
+  for (auto& one : buffers) one->prepare(call);
+  VirtualWorld world(links, kStageQuota, cell.communicators());
   RunEvent event;
   event.cell = cell.number;
   event.way = way;
-  event.duration = world.run(request);
+  event.duration = last(world.runAll(callsOf(cell, schedules, buffers)));
   for (int rank = 0; rank < cell.ranks; ++rank) {
     event.wrong += buffers[static_cast<std::size_t>(rank)]->countWrong(call);
     event.checked += buffers[static_cast<std::size_t>(rank)]->checked();
@@ -45,30 +67,51 @@ RunEvent runOne(const DemoCell& cell, const Topology& links, Way way,
 
 }  // namespace
 
+PlannedCell planCell(const DemoCell& cell, const DemoSettings& settings) {
+  const Topology topology = demoTopology(settings, cell);
+  PlannedCell planned;
+  for (const PlanRequest& request : requestsOf(cell)) {
+    const Plan made = plan(request, topology);
+    planned.direct.push_back(made.direct);
+    planned.chosen.push_back(made.chosen);
+    planned.relayed = planned.relayed || made.relayed();
+    planned.predicted = made.predicted;
+    planned.directPredicted = made.directPredicted;
+  }
+  return planned;
+}
+
+Seconds virtualTime(const DemoCell& cell, const Topology& links, const Schedules& schedules) {
+  return last(
+      VirtualWorld(links, kStageQuota, cell.communicators()).runAll(callsOf(cell, schedules, {})));
+}
+
 CellResult runVirtually(const DemoCell& cell, const DemoSettings& settings) {
-  const Topology links = demoLinks(settings, cell.ranks);
-  const PlanRequest request = requestOf(cell);
-  const Plan made = plan(request, demoTopology(settings, cell.ranks));
+  const Topology links = demoLinks(settings, cell);
+  const PlannedCell planned = planCell(cell, settings);
+  const VerifiedSchedule& chosen = *planned.chosen.front();
+  const VerifiedSchedule& direct = *planned.direct.front();
   CellResult result;
   result.cell = cell;
   result.times = computeTimes(cell, settings);
-  result.plan = {cell.number,         made.chosen->schedule().name, made.direct->schedule().name,
-                 made.chosen->hash(), made.direct->hash(),          made.predicted,
-                 made.directPredicted};
-  std::vector<std::unique_ptr<DemoBuffers>> buffers;
-  buffers.reserve(static_cast<std::size_t>(cell.ranks));
+  result.plan = {cell.number,   chosen.schedule().name, direct.schedule().name, chosen.hash(),
+                 direct.hash(), planned.predicted,      planned.directPredicted};
+  Buffers buffers;
   for (int rank = 0; rank < cell.ranks; ++rank) {
     buffers.push_back(std::make_unique<DemoBuffers>(cell, rank));
   }
-  // The cost model's time on these links, against which the engine's own is held.
-  const auto modelled = [&](const VerifiedSchedule& schedule) {
+  if (cell.communicators() == 1) {
+    // The cost model's time on these links, against which the engine's own is held.
+    const PlanRequest request = requestsOf(cell).front();
     const std::vector<double> bytes(request.blockBytes.begin(), request.blockBytes.end());
-    return predict(schedule.schedule(), schedule.graph(), links, bytes, request.partialWeight);
-  };
-  result.times.directComputed = modelled(*made.direct);
-  result.times.chosenComputed = modelled(*made.chosen);
-  result.direct.push_back(runOne(cell, links, Way::Direct, made.direct, buffers));
-  result.chosen.push_back(runOne(cell, links, Way::Chosen, made.chosen, buffers));
+    const auto modelled = [&](const VerifiedSchedule& schedule) {
+      return predict(schedule.schedule(), schedule.graph(), links, bytes, request.partialWeight);
+    };
+    result.times.directComputed = modelled(direct);
+    result.times.chosenComputed = modelled(chosen);
+  }
+  result.direct.push_back(runOne(cell, links, Way::Direct, planned.direct, buffers));
+  result.chosen.push_back(runOne(cell, links, Way::Chosen, planned.chosen, buffers));
   return result;
 }
 
