@@ -14,7 +14,7 @@ namespace {
 Work callAll(CommunicatorState& state, Collective collective, CallGroup group, DType dtype,
              const Reduction& reduction, const Region& input, const Region& output,
              const CallOptions& options) {
-  return submitCall(state, {collective, {std::move(group)}, dtype, reduction, false, 1},
+  return submitCall(state, {collective, {std::move(group)}, dtype, reduction, false, 0},
                     {input, output}, options);
 }
 
@@ -58,7 +58,7 @@ Call ownAllToAll(const CommunicatorState& state, const std::vector<std::uint64_t
     group.counts[self * n + r] = sends[r];
     group.counts[r * n + self] = receives[r];
   }
-  return {Collective::AllToAll, {std::move(group)}, dtype, {}, false, 1, true};
+  return {Collective::AllToAll, {std::move(group)}, dtype, {}, false, 0, true};
 }
 
 Call rootedCall(const CommunicatorState& state, Collective collective, const RankCounts& counts,
@@ -81,7 +81,7 @@ Call rootedCall(const CommunicatorState& state, Collective collective, const Ran
     group.counts[self] = mine;
   }
   const bool ownCounts = counts.known() != RankCounts::Known::Everywhere;
-  return {collective, {std::move(group)}, dtype, {}, false, 1, ownCounts};
+  return {collective, {std::move(group)}, dtype, {}, false, 0, ownCounts};
 }
 
 Work callRooted(CommunicatorState& state, Collective collective, const RankCounts& counts,

@@ -376,6 +376,12 @@ bool Channel::advance() {
   return retire() || did;
 }
 
+bool Channel::advanceAtLeisure() {
+  return std::any_of(operations_.begin(), operations_.end(), [&](const auto& operation) {
+    return guarded(*operation, [&] { return operation->advanceAtLeisure(); });
+  });
+}
+
 bool Channel::retire() {
   const bool late = broken_ && transport_.clock().now() >= brokenAt_ + kDrainSeconds;
   const auto over =

@@ -46,6 +46,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // Sends and receives that begin together, in any order on the two sides.
   std::shared_ptr<Operation> submit(PointToPointRequest request);
   bool advance();                // of all operations; true if anything was done
+  bool advanceAtLeisure();       // of one that has something to do
   Seconds nextDeadline() const;  // of calls, answers and log lines; kNever: none
   void checkDeadlines(Seconds now);
   // Marks it broken, tells the other ranks if `tell`, and fails everything under way.

@@ -28,6 +28,13 @@ enum class OpState : std::uint8_t {
 
 }  // namespace
 
+// Local work in order of readiness, and where the first of it stands.
+struct CollectiveOperation::LocalQueue {
+  std::deque<std::uint32_t> steps;
+  std::size_t piece = 0;
+  std::uint64_t element = 0;
+};
+
 // A schedule bound to one part of the call's data.
 struct CollectiveOperation::Round {
   CollectiveOperation* operation = nullptr;
@@ -37,9 +44,10 @@ struct CollectiveOperation::Round {
   std::vector<std::uint32_t> waits;
   std::vector<OpState> state;
   std::deque<std::uint32_t> ready;  // transfers and steps that may be issued
-  std::deque<std::uint32_t> steps;  // local work, in order of readiness
-  std::size_t stepPiece = 0;        // where the first of them stands
-  std::uint64_t stepElement = 0;
+  LocalQueue steps;
+  // Steps that nothing waits for, such as the copy of a rank's own block. Ready from the start, they
+  // would hold up the first messages, on a host with more ranks than cores those of others too.
+  LocalQueue leisure;
   std::size_t remaining = 0;
   std::vector<Seconds> issuedAt;  // where the channel traces
 };
@@ -194,7 +202,8 @@ bool CollectiveOperation::advance() {
       issue(round, index);
       did = true;
     }
-    did = localWork(round) || did;
+    did = localWork(round, round.steps) || did;
+    if (round.remaining == round.leisure.steps.size()) did = localWork(round, round.leisure) || did;
     if (round.remaining > 0) {
       ++i;
       continue;
@@ -205,6 +214,12 @@ bool CollectiveOperation::advance() {
     if (nextRound_ < roundCount_) startRound(nextRound_);
   }
   return did;
+}
+
+bool CollectiveOperation::advanceAtLeisure() {
+  if (!started_ || failed()) return false;
+  return std::any_of(rounds_.begin(), rounds_.end(),
+                     [&](const auto& round) { return localWork(*round, round->leisure); });
 }
 
 void CollectiveOperation::issue(Round& round, std::uint32_t index) {
@@ -227,8 +242,10 @@ void CollectiveOperation::issue(Round& round, std::uint32_t index) {
       transfer(round, index, s.transfers[op.index].to, s.transfers[op.index].from.rank, false);
       break;
     case LocalKind::Reduce:
+      round.steps.steps.push_back(index);
+      break;
     case LocalKind::Copy:
-      round.steps.push_back(index);
+      (op.nextCount == 0 ? round.leisure : round.steps).steps.push_back(index);
       break;
   }
 }
@@ -326,15 +343,15 @@ void CollectiveOperation::finishOp(Round& round, std::uint32_t index) {
   }
 }
 
-bool CollectiveOperation::localWork(Round& round) {
-  if (round.steps.empty()) return false;
-  const std::uint32_t index = round.steps.front();
-  if (round.stepPiece == 0 && round.stepElement == 0) mark(round, index);
+bool CollectiveOperation::localWork(Round& round, LocalQueue& queue) {
+  if (queue.steps.empty()) return false;
+  const std::uint32_t index = queue.steps.front();
+  if (queue.piece == 0 && queue.element == 0) mark(round, index);
   const Step& step = request_.schedule->schedule().steps[round.binding.local->ops[index].index];
-  if (localSlice(round, step)) {
-    round.steps.pop_front();
-    round.stepPiece = 0;
-    round.stepElement = 0;
+  if (localSlice(round, queue, step)) {
+    queue.steps.pop_front();
+    queue.piece = 0;
+    queue.element = 0;
     finishOp(round, index);
   }
   return true;
@@ -351,7 +368,7 @@ bool phantom(const Buffer& to, std::span<const Buffer> from) {
 }  // namespace
 
 // Works on one step for about kSliceBytes; true when the step is over.
-bool CollectiveOperation::localSlice(Round& round, const Step& step) {
+bool CollectiveOperation::localSlice(const Round& round, LocalQueue& queue, const Step& step) {
   const Schedule& s = request_.schedule->schedule();
   const Binding& b = round.binding;
   const auto pieces = s.piecesOf(step.to);
@@ -359,27 +376,27 @@ bool CollectiveOperation::localSlice(Round& round, const Step& step) {
   std::uint64_t budget = kSliceBytes;
   std::vector<Buffer> from(inputs.size());
   std::vector<ReduceInput> operands(inputs.size());
-  while (round.stepPiece < pieces.size()) {
-    const Piece& piece = pieces[round.stepPiece];
-    const std::uint64_t left = b.cell(piece).count - round.stepElement;
+  while (queue.piece < pieces.size()) {
+    const Piece& piece = pieces[queue.piece];
+    const std::uint64_t left = b.cell(piece).count - queue.element;
     if (left == 0) {
-      ++round.stepPiece;
-      round.stepElement = 0;
+      ++queue.piece;
+      queue.element = 0;
       continue;
     }
     const std::uint64_t perElement =
         b.widthBytes(step.to.width) + inputs.size() * b.widthBytes(Width::Accumulator);
     std::uint64_t count = std::min(left, std::max<std::uint64_t>(64, budget / perElement));
-    const Buffer to = place(round, step.to, piece, round.stepElement, count);
+    const Buffer to = place(round, step.to, piece, queue.element, count);
     count = std::min(count, to.bytes / b.widthBytes(step.to.width));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       from[i] =
-          place(round, inputs[i], s.piecesOf(inputs[i])[round.stepPiece], round.stepElement, count);
+          place(round, inputs[i], s.piecesOf(inputs[i])[queue.piece], queue.element, count);
       count = std::min(count, from[i].bytes / b.widthBytes(inputs[i].width));
       operands[i] = {from[i].address, inputs[i].width};
     }
     if (phantom(to, from)) {
-      round.stepElement += left;
+      queue.element += left;
       continue;
     }
     if (step.kind == StepKind::Copy) {
@@ -391,7 +408,7 @@ bool CollectiveOperation::localSlice(Round& round, const Step& step) {
                             request_.factor};
       reduce(spec, to.address, operands, count);
     }
-    round.stepElement += count;
+    queue.element += count;
     const std::uint64_t cost = count * perElement;
     if (cost >= budget) return false;
     budget -= cost;

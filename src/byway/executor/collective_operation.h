@@ -54,6 +54,7 @@ class CollectiveOperation final : public Operation {
   bool needsStage() const override;
   bool tryStart() override;
   bool advance() override;
+  bool advanceAtLeisure() override;
   bool ended() const override { return started_ && roundsDone_ == roundCount_; }
   std::set<int> waitsFor() const override;
   std::string outstanding() const override;
@@ -63,6 +64,7 @@ class CollectiveOperation final : public Operation {
 
  private:
   struct Round;
+  struct LocalQueue;
   struct Outstanding {
     std::set<int> from, to;
   };
@@ -74,8 +76,8 @@ class CollectiveOperation final : public Operation {
   void issue(Round& round, std::uint32_t index);
   void transfer(Round& round, std::uint32_t index, const Ref& ref, int peer, bool sends);
   void finishOp(Round& round, std::uint32_t index);
-  bool localWork(Round& round);
-  bool localSlice(Round& round, const Step& step);
+  bool localWork(Round& round, LocalQueue& queue);
+  bool localSlice(const Round& round, LocalQueue& queue, const Step& step);
   // For the trace, where there is one.
   void mark(Round& round, std::uint32_t index) const;
   void trace(const Round& round, std::uint32_t index) const;

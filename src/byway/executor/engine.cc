@@ -224,7 +224,7 @@ void Engine::whenDone(Operation& operation, std::function<void()> callback) {
 
 bool Engine::step() {
   Guard guard(*this);
-  const bool did = progressOnce();
+  const bool did = progressOnce() || workAtLeisure();
   runCallbacks(guard.lock(), false);
   return did;
 }
@@ -245,6 +245,11 @@ bool Engine::progressOnce() {
     for (auto& callback : channel->takeCallbacks()) callbacks_.push_back(std::move(callback));
   }
   return did;
+}
+
+bool Engine::workAtLeisure() {
+  return std::any_of(channels_.begin(), channels_.end(),
+                     [](const auto& entry) { return entry.second->advanceAtLeisure(); });
 }
 
 // A callback may wait for other calls or take its time, so a waiter gives up the right to drive
@@ -340,7 +345,7 @@ bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Pred
       lock.lock();
       continue;
     }
-    block(lock, until);
+    if (!workAtLeisure()) block(lock, until);
     idleSince = kNever;
   }
 }

@@ -109,6 +109,7 @@ class Engine final : private ArrivalSink {
   template <typename Request>
   auto start(Channel& channel, Request request);
   bool progressOnce();
+  bool workAtLeisure();
   template <typename Predicate>
   bool drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Predicate& over);
   template <typename Predicate>

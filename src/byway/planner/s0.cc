@@ -26,6 +26,9 @@
 namespace byway {
 namespace {
 
+// With two slots the receive of a phase would wait for sends that end as it should begin.
+constexpr int kRing = 3;
+
 // A slice of phase k counts up to `up` slices of its link going up, `down` coming down.
 std::vector<double> phaseLengths(StarFan fan, double slice, int pieces) {
   std::vector<double> lengths;
@@ -124,7 +127,7 @@ std::vector<Candidate> allReduceCandidates(const Cell& cell, int members) {
   for (const int p : kPieces) {
     const int direct = members == 2 ? p + 1 : 2 * (members - 1) * p;
     candidates.push_back(candidate(kept, p, 2.0 / cell.ranks,
-                                   direct + 2 * (cell.ranks - members) * p, 3, buildAllReduce));
+                                   direct + 2 * (cell.ranks - members) * p, kRing, buildAllReduce));
   }
   return candidates;
 }
@@ -135,10 +138,8 @@ std::vector<Candidate> treeCandidates(const Cell& cell, int members) {
   const bool sums = cell.collective == Collective::Reduce;
   const double value = (sums ? 1 + partialWeightOf(cell, members) : 2) / cell.ranks;
   for (const int p : kPieces) {
-    const int lanes = cell.ranks / members;
-    const int ring = sums && members > 2 ? 3 : moveRing(1.0 / (cell.ranks * p), lanes);
     candidates.push_back(
-        candidate(kept, p, value, treeMessages(cell, members, p), ring, buildTree));
+        candidate(kept, p, value, treeMessages(cell, members, p), kRing, buildTree));
   }
   return candidates;
 }
@@ -151,10 +152,9 @@ std::vector<Candidate> starCandidates(const Cell& cell, int members) {
   const StarFan fan = starFan(cell.collective, members, partialWeightOf(cell, members));
   const double total = fan.up + fan.down + helpers;
   for (const int p : kPieces) {
-    candidates.push_back(
-        candidate(kept, p, (fan.up + fan.down) / total,
-                  starMessages(cell.collective, members, helpers, p + 1, p, others),
-                  starRing(cell.collective, members, others / (total * p)), buildStars));
+    candidates.push_back(candidate(
+        kept, p, (fan.up + fan.down) / total,
+        starMessages(cell.collective, members, helpers, p + 1, p, others), kRing, buildStars));
   }
   return candidates;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 namespace byway {
 
@@ -80,6 +82,24 @@ class GraphMaker {
     }
   }
 
+  // Message i of a link waits, on both sides, for the one kLinkWindow before it.
+  void boundLinks() {
+    std::vector<std::uint32_t> order(schedule_.transfers.size());
+    std::iota(order.begin(), order.end(), 0U);
+    const auto link = [&](std::uint32_t t) {
+      return std::pair(schedule_.transfers[t].from.rank, schedule_.transfers[t].to.rank);
+    };
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::pair(link(a), a) < std::pair(link(b), b);
+    });
+    for (std::size_t i = kLinkWindow; i < order.size(); ++i) {
+      const std::uint32_t before = order[i - kLinkWindow];
+      if (link(before) != link(order[i])) continue;
+      edge(sendOp(before), sendOp(order[i]));
+      edge(recvOp(before), recvOp(order[i]));
+    }
+  }
+
   DependenceGraph finish() && {
     std::sort(edges_.begin(), edges_.end(), [](const Dependence& a, const Dependence& b) {
       return a.after != b.after ? a.after < b.after : a.before < b.before;
@@ -129,6 +149,7 @@ DependenceGraph dependencesOf(const Schedule& schedule, bool withWriteAfterRead)
       graph.write(step.to, stepOp(schedule, s));
     }
   }
+  graph.boundLinks();
   return std::move(graph).finish();
 }
 

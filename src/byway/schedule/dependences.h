@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which operations must be over before another may start, rank by rank.
+// Which operations must be over before another may start, rank by rank: because of the data, and
+// because links are bounded (kLinkWindow).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -23,6 +25,11 @@ struct Dependence {
   bool operator==(const Dependence&) const = default;
   auto operator<=>(const Dependence&) const = default;
 };
+
+// Messages of one directed link that may be under way at once, in the order of the schedule: each
+// waits, on both sides, for the one so many before it. What is ready early is then not all posted
+// at the start of a call, where it would hold up the first messages of other links.
+inline constexpr std::size_t kLinkWindow = 4;
 
 struct DependenceGraph {
   std::vector<Dependence> edges;  // sorted by `after`, then `before`, without repeats
