@@ -152,6 +152,24 @@ class List {
     }
   }
 
+  // Three of the lopsided meshes whose whole list is tested on the virtual clock
+  // (comm/packing_test.cc).
+  void addLopsided() {
+    constexpr double kSlow = 0.25, kOfLimit = 0.9, kOfLimitOfSums = 0.88;
+    DemoCell& slow = add(C::AllReduce, Scenario::Single, kDemoRanks, {4});
+    slow.unlike = {{0, 1, kSlow}, {1, 0, kSlow}};
+    slow.linksName = "link 0-1 a quarter";
+    slow.barOfLimit = bar(kOfLimitOfSums);
+    DemoCell& missing = add(C::AllGather, Scenario::Fused, kDemoRanks, {4, 4});
+    missing.unlike = {{0, 5, 0}, {5, 0, 0}};
+    missing.linksName = "no link 0-5";
+    missing.barOfLimit = bar(kOfLimit);
+    DemoCell& oneWay = add(C::AllToAll, Scenario::Single, kDemoRanks, {2});
+    oneWay.unlike = {{0, 1, kSlow}};
+    oneWay.linksName = "link 0>1 a quarter";
+    oneWay.barOfLimit = bar(kOfLimit);
+  }
+
   void addParallel() {
     struct Kind {
       std::size_t live;
@@ -195,6 +213,7 @@ std::vector<DemoCell> demoCells(const DemoSettings& settings) {
   if (settings.all) {
     list.addFamilies(kFurther);
     list.addIrregular();
+    list.addLopsided();
     list.addParallel();
   }
   const std::vector<DemoCell> cells = list.take();

@@ -65,18 +65,21 @@ Team::Communicators Team::meet(const DemoCell& cell, Way way) {
   options.timeout = kTimeout;
   options.topology = topologyFile(topologyFolder_, cell);
   options.route = way == Way::Direct ? "direct" : "";
-  const auto paced = Endpoint::process(Pace{settings_.rate, settings_.latency});
+  const auto paced =
+      Endpoint::process(cell.unlike.empty() ? Pace{settings_.rate, settings_.latency, {}}
+                                            : Pace::of(demoLinks(settings_, cell)));
   for (int i = 0; i < cell.communicators(); ++i) {
     const auto name = fmt::format("{}-{}-{}", way == Way::Direct ? "direct" : "chosen",
                                   cell.communicatorKey(), i);
     all.push_back(
         Communicator::create(paced, *store_, name, firstRanks(cell.ranks), rank_, options));
-    warmUp(*all.back());
+    if (way == Way::Chosen) warmUp(*all.back());
   }
   return all;
 }
 
-// Every pair of ranks exchanges one message that is large enough to be fetched.
+// Every pair of ranks that has a link exchanges one message that is large enough to be fetched.
+// Once for both ways, which share their connections; only the chosen one can do without a link.
 void Team::warmUp(Communicator& communicator) const {
   constexpr std::uint64_t kSegment = 1 << 14;
   const std::uint64_t bytes = kSegment * static_cast<std::uint64_t>(communicator.size());
