@@ -45,8 +45,9 @@ struct CollectiveOperation::Round {
   std::vector<OpState> state;
   std::deque<std::uint32_t> ready;  // transfers and steps that may be issued
   LocalQueue steps;
-  // Steps that nothing waits for, such as the copy of a rank's own block. Ready from the start, they
-  // would hold up the first messages, on a host with more ranks than cores those of others too.
+  // Steps that nothing waits for, such as the copy of a rank's own block. Ready from the start,
+  // they would hold up the first messages, on a host with more ranks than cores those of others
+  // too.
   LocalQueue leisure;
   std::size_t remaining = 0;
   std::vector<Seconds> issuedAt;  // where the channel traces
@@ -390,8 +391,7 @@ bool CollectiveOperation::localSlice(const Round& round, LocalQueue& queue, cons
     const Buffer to = place(round, step.to, piece, queue.element, count);
     count = std::min(count, to.bytes / b.widthBytes(step.to.width));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      from[i] =
-          place(round, inputs[i], s.piecesOf(inputs[i])[queue.piece], queue.element, count);
+      from[i] = place(round, inputs[i], s.piecesOf(inputs[i])[queue.piece], queue.element, count);
       count = std::min(count, from[i].bytes / b.widthBytes(inputs[i].width));
       operands[i] = {from[i].address, inputs[i].width};
     }

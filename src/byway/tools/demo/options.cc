@@ -49,7 +49,9 @@ void addDemoOptions(CLI::App& sub, DemoOptions& options) {
   sub.add_option("--cells", options.cells,
                  "Only cells whose name (\"allreduce A=2 single float32 n=8\") matches this "
                  "regular expression");
-  sub.add_flag("--all", options.all, "More cells: other types and roots, unlike groups, counts and links, parallel calls");
+  sub.add_flag(
+      "--all", options.all,
+      "More cells: other types and roots, unlike groups, counts and links, parallel calls");
   sub.add_flag("--quick", options.quick, "Two cells of 0.1 s, no bars: a first look");
 }
 
