@@ -14,8 +14,8 @@ namespace byway::tools {
 namespace {
 
 // What eight processes on two cores add to the links: wake-ups between a message and the next that
-// needs it, time of a core for each message, sums. More than free cores need, so that stages are not
-// shorter than a busy scheduler's delays (docs/demo.md).
+// needs it, time of a core for each message, sums. More than free cores need, so that stages are
+// not shorter than a busy scheduler's delays (docs/demo.md).
 constexpr Seconds kWakeUp = 500e-6;
 constexpr Seconds kMessageCost = 30e-6;
 constexpr double kReduceRate = 2e9;
