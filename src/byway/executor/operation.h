@@ -67,8 +67,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   virtual bool tryStart() = 0;
   // Issues what is ready and does a bounded amount of local work; true if anything was done.
   virtual bool advance() = 0;
-  // Does a bounded amount of what nobody waits for yet; false if there is none. For moments in which
-  // there is nothing else to do.
+  // Does a bounded amount of what nobody waits for yet; false if there is none. For moments in
+  // which there is nothing else to do.
   virtual bool advanceAtLeisure() { return false; }
   // Every part is over.
   virtual bool ended() const = 0;
