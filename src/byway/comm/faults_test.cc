@@ -36,6 +36,8 @@ constexpr Seconds kLate = 0.2;
 // What design and documents promise, beyond the deadline and after a death.
 constexpr Seconds kAfterDeadline = 1.0;
 constexpr Seconds kAfterDeath = 2.5;
+// The first message tells; the transport lets go of buffers within another second.
+constexpr Seconds kAfterMessage = 2.0;
 
 Seconds now() { return SteadyClock::instance().now(); }
 
@@ -169,7 +171,7 @@ class CellRank {
       took = end - shared_.struckAt;
       allowed = kAfterDeath;
     } else if (cell_.fault != Fault::Stopped && cell_.fault != Fault::NeverCalls) {
-      allowed = kAfterDeadline;
+      allowed = kAfterMessage;
     } else if (isVictim_) {
       took = 0;  // it was stopped itself, or had not called
     }
@@ -240,7 +242,7 @@ class Job {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         runCells(r, folder_, cells_, shared());
         shared().done[r] = 1;
-        _exit(0);
+        for (;;) pause();  // the death of one that is through must not be a fault for the others
       }
       pids_.push_back(pid);
     }

@@ -290,10 +290,12 @@ void Channel::breakWith(const Error& error, bool tell) {
 
 void Channel::cancelWhenMay() {
   if (cancelled_) return;
-  const bool late = transport_.clock().now() >= brokenAt_ + kDrainSeconds;
-  const bool waits = std::any_of(operations_.begin(), operations_.end(), [](const auto& operation) {
-    return !operation->failed() && !operation->finished();
-  });
+  const Seconds now = transport_.clock().now();
+  const bool late = now >= brokenAt_ + kDrainSeconds;
+  const bool waits =
+      std::any_of(operations_.begin(), operations_.end(), [now](const auto& operation) {
+        return !operation->failed() && !operation->finished() && operation->deadline() > now;
+      });
   if (waits && !late) return;
   cancelled_ = true;
   for (const auto& operation : operations_) {
@@ -303,7 +305,15 @@ void Channel::cancelWhenMay() {
 }
 
 Seconds Channel::nextDeadline() const {
-  if (broken_) return idle() ? kNever : brokenAt_ + kDrainSeconds;
+  if (broken_) {
+    if (idle()) return kNever;
+    Seconds drained = brokenAt_ + kDrainSeconds;
+    if (cancelled_) return drained;
+    for (const auto& operation : operations_) {
+      if (!operation->failed()) drained = std::min(drained, operation->deadline());
+    }
+    return drained;
+  }
   Seconds next = givenUpUntil_;
   if (inquiry_) next = std::min(next, inquiry_->missing > 0 ? inquiry_->until : 0);
   if (inquiry_ && !inquiry_->isLate) return next;

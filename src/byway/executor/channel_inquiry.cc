@@ -42,22 +42,23 @@ std::vector<int> Channel::waitsOf(const Operation& operation) const {
 
 RankStanding Channel::standing(std::int64_t sequence) const {
   RankStanding out{Standing::Waiting, nextSequence_, {}};
-  if (sequence == Operation::kUnnumbered) {
-    std::set<int> waits;
-    for (const auto& operation : operations_) waits.merge(operation->waitsFor());
-    waits.erase(rank());
-    out.waitsFor.assign(waits.begin(), waits.end());
-    if (operations_.empty()) out.standing = Standing::NotEntered;
+  const auto at = std::find_if(operations_.begin(), operations_.end(), [&](const auto& operation) {
+    return sequence != Operation::kUnnumbered && operation->sequence() == sequence;
+  });
+  if (at != operations_.end()) {
+    out.waitsFor = waitsOf(**at);
     return out;
   }
-  const auto at = std::find_if(operations_.begin(), operations_.end(), [&](const auto& operation) {
-    return operation->sequence() == sequence;
-  });
-  if (at != operations_.end())
-    out.waitsFor = waitsOf(**at);
-  else
-    out.standing = static_cast<std::uint64_t>(sequence) < nextSequence_ ? Standing::Complete
-                                                                        : Standing::NotEntered;
+  if (sequence != Operation::kUnnumbered && static_cast<std::uint64_t>(sequence) < nextSequence_) {
+    out.standing = Standing::Complete;
+    return out;
+  }
+  // Not in it yet, maybe because other calls hold it up: then those that they wait for are asked.
+  std::set<int> waits;
+  for (const auto& operation : operations_) waits.merge(operation->waitsFor());
+  waits.erase(rank());
+  out.waitsFor.assign(waits.begin(), waits.end());
+  if (waits.empty()) out.standing = Standing::NotEntered;
   return out;
 }
 
