@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The traced operators (src/byway/torch/traceable_ops.cc), called the way the bodies need them."""
+
+import torch
+
+from .token import token
+
+_UNSET = -1
+_REAL = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
+# Their outputs hold the input (isInPlace in traced_call.cc).
+_IN_PLACE = ("all_reduce", "all_reduce_coalesced", "broadcast", "reduce")
+
+
+def register_fakes():
+    """Fake kernels: nothing but `start` returns a tensor."""
+    for name in ("run", "wait", "join"):
+        torch.library.register_fake(f"byway::{name}", lambda *args: None)
+    torch.library.register_fake("byway::start", lambda *args: torch.empty(1, dtype=torch.int64))
+    # An exported graph keeps its calls, whether or not a result is used.
+    for name in ("run", "start", "wait", "join"):
+        packet = getattr(torch.ops.byway, name)
+        torch.fx.node.has_side_effect(packet)
+        torch.fx.node.has_side_effect(packet.default)
+
+
+def milliseconds(timeout):
+    return _UNSET if timeout is None else int(timeout.total_seconds() * 1000)
+
+
+def _as_real(tensor):
+    """A complex tensor's parts, in memory of their own.
+
+    A mutated view of complex memory fails under AOTAutograd, and a mutated complex tensor under inductor.
+    """
+    if tensor.is_complex():
+        return torch.view_as_real(tensor.resolve_conj()).clone()
+    return tensor
+
+
+def _real_buffer(tensor):
+    if tensor.is_complex():
+        return torch.empty([*tensor.shape, 2], dtype=_REAL[tensor.dtype], device=tensor.device)
+    return tensor
+
+
+def _store(outs, buffers):
+    for out, buffer in zip(outs, buffers, strict=True):
+        if out.is_complex():
+            out.copy_(torch.view_as_complex(buffer))
+
+
+class Options:
+    """The arguments that `run` and `start` share, in the schema's order."""
+
+    def __init__(self, group, op="", scale=None, factor=None, peers=(), tags=(), in_splits=(), out_splits=(), timeout=_UNSET):
+        self.group = group.group_name
+        self.op = op
+        self.scale = scale
+        self.factor = factor
+        self.peers = peers
+        self.tags = tags
+        self.in_splits = in_splits
+        self.out_splits = out_splits
+        self.timeout = timeout
+
+    def values(self, is_complex):
+        return (self.group, self.op, self.scale, self.factor, list(self.peers), list(self.tags),
+                list(self.in_splits), list(self.out_splits), self.timeout, is_complex)  # fmt: skip
+
+
+def run(kind, ins, outs, options):
+    """The whole call, on the caller's own memory but for complex tensors."""
+    is_complex = any(t.is_complex() for t in [*ins, *outs])
+    real_ins = [_as_real(t) for t in ins]
+    real_outs = [_as_real(t) if kind in _IN_PLACE else _real_buffer(t) for t in outs]
+    torch.ops.byway.run.default(token(), kind, real_ins, real_outs, *options.values(is_complex))
+    _store(outs, real_outs)
+
+
+def start(kind, ins, outs, options, device=None):
+    """Starts the call on copies of its inputs; `outs` are asked for their shapes only. Returns the handle."""
+    is_complex = any(t.is_complex() for t in [*ins, *outs])
+    sources = outs if kind in _IN_PLACE else ins
+    sizes, dims, dtypes = [], [], []
+    for t in outs:
+        shape = [*t.shape, 2] if t.is_complex() else [*t.shape]
+        sizes.extend(shape)
+        dims.append(len(shape))
+        dtypes.append(_REAL.get(t.dtype, t.dtype))
+    if device is None:
+        device = (outs[0] if len(outs) > 0 else ins[0]).device
+    return torch.ops.byway.start.default(token(), kind, [_as_real(t) for t in sources], sizes, dims, dtypes, device,
+                                         *options.values(is_complex))  # fmt: skip
+
+
+def finish(handle, outs, timeout=None):
+    """Waits for a started call and stores its results in `outs`."""
+    buffers = [_real_buffer(t) for t in outs]
+    torch.ops.byway.wait.default(token(), handle, buffers, milliseconds(timeout))
+    _store(outs, buffers)
+
+
+def is_done(handle):
+    return torch.ops.byway.traced_done(handle)
