@@ -4,7 +4,8 @@
 import torch
 import torch._dynamo
 
-from . import bodies, functional, ops, upstream
+from . import bodies as _bodies  # noqa: F401: fills the registry
+from . import functional, ops, upstream
 from .substitutions import Substitutions
 
 _fakes_registered = False
@@ -41,5 +42,3 @@ class Installation:
             self._p2p = None
         torch._dynamo.reset()
 
-
-__all__ = ["Installation", "bodies"]

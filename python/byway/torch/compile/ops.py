@@ -77,7 +77,7 @@ def run(kind, ins, outs, options):
     _store(outs, real_outs)
 
 
-def start(kind, ins, outs, options, device=None):
+def start(kind, ins, outs, options):
     """Starts the call on copies of its inputs; `outs` are asked for their shapes only. Returns the handle."""
     is_complex = any(t.is_complex() for t in [*ins, *outs])
     sources = outs if kind in _IN_PLACE else ins
@@ -87,8 +87,8 @@ def start(kind, ins, outs, options, device=None):
         sizes.extend(shape)
         dims.append(len(shape))
         dtypes.append(_REAL.get(t.dtype, t.dtype))
-    if device is None:
-        device = (outs[0] if len(outs) > 0 else ins[0]).device
+    tensors = [*outs, *ins]
+    device = tensors[0].device if len(tensors) > 0 else torch.device("cpu")
     return torch.ops.byway.start.default(token(), kind, [_as_real(t) for t in sources], sizes, dims, dtypes, device,
                                          *options.values(is_complex))  # fmt: skip
 

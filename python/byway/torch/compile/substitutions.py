@@ -6,7 +6,6 @@ import torch.distributed as dist
 from torch._dynamo import trace_rules
 from torch._dynamo.variables import PolyfilledFunctionVariable
 from torch._dynamo.variables.builder import VariableBuilder
-from torch.distributed import distributed_c10d as c10d
 
 from . import groups, reduce_ops, registry, upstream
 
@@ -55,10 +54,7 @@ class Substitutions:
         remaps = upstream.remaps()
         self._remaps = dict(remaps)
         for original, body in registry.BODIES.items():
-            remapped = self._remaps.get(original)
-            other, entry = upstream.path(original, remapped)
-            if entry is not None:
-                remaps[entry] = remapped
+            other = upstream.path(original, self._remaps.get(original))
             position = registry.position_of_group(original)
             traced = _batch_chooses(body, other) if position is None else _chooses_by_group(body, other, position)
             self._substitute(original, traced)
@@ -86,5 +82,3 @@ class Substitutions:
         wrapped = torch.compiler.substitute_in_graph(original, skip_signature_check=True)(traced)
         self._wrapped[original] = wrapped
 
-
-__all__ = ["Substitutions", "c10d"]

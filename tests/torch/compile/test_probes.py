@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Works beyond their graph, executed order, gradients, export, other backends."""
+
+import pytest
+from compiled import harness
+from compiled.probes import exported, gradients, order, other_backends, works
+
+_ALL = {"eager", "aot_eager", "inductor"}
+_ONCE = {"eager"}
+# Probes that every run does under inductor too.
+_ALWAYS = {"four_collectives", "waited_outside"}
+
+
+def _cells():
+    cells = []
+    for module, backends in (
+        (works, _ALL), (order, _ALL), (gradients, _ALL), (exported, _ONCE), (other_backends, _ONCE),
+    ):  # fmt: skip
+        for probe in module.PROBES:
+            for world in (2, 3, 4):
+                for backend in sorted(backends):
+                    name = probe.__name__
+                    full = world != 2 or (backend == "inductor" and name not in _ALWAYS)
+                    marks = [pytest.mark.full] if full else []
+                    cells.append(
+                        pytest.param(world, backend, module.__name__, name, marks=marks, id=f"{name}-{backend}-{world}")
+                    )
+    return cells
+
+
+@pytest.mark.parametrize(("world", "backend", "module", "name"), _cells())
+def test_probe(pool, world, backend, module, name):
+    pool.world(world)
+    pool.call(harness.run_probe, module, name, backend)
