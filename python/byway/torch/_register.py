@@ -18,9 +18,11 @@ def _say(line: str) -> None:
 def create(options, pg_options, name: str = NAME):
     """The creator that torch calls: `options` is a DistributedBackendOptions."""
     from byway.torch._extension import load
+    from byway.torch import compile as tracing
     from byway.torch._options import native_options
 
     extension = load()
+    tracing.install(options.group_id)
     return extension.create_group(
         store=options.store,
         rank=options.group_rank,

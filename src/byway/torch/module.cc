@@ -9,6 +9,7 @@
 #include "byway/base/log.h"
 #include "byway/torch/process_group.h"
 #include "byway/torch/torch_version.h"
+#include "byway/torch/traced_work.h"
 
 namespace py = pybind11;
 
@@ -74,6 +75,7 @@ PYBIND11_MODULE(_C, module) {
   module.attr("torch_version") = TORCH_VERSION;
   module.attr("byway_version") = BYWAY_VERSION;
   defineOptions(module);
+  defineTracedOperators();
   py::class_<ProcessGroupByway, c10d::Backend, c10::intrusive_ptr<ProcessGroupByway>>(
       module, "ProcessGroupByway")
       .def_property_readonly("options", &ProcessGroupByway::groupOptions);

@@ -9,7 +9,7 @@
 #include "byway/torch/traced_call.h"
 #include "byway/torch/traced_work.h"
 
-namespace byway::torch_backend {
+namespace byway::pytorch {
 namespace {
 
 // What `run` and `start` share, in the schema's order.
@@ -94,29 +94,28 @@ void join(const at::Tensor& /*token*/, const at::Tensor& /*earlier*/) {}
 
 }  // namespace
 
-TORCH_LIBRARY_FRAGMENT(byway, m) {
+void defineTracedOperators() {
+  // Never destroyed: operators may run while static objects go.
+  static auto* const defined =
+      new torch::Library(torch::Library::FRAGMENT, "byway", std::nullopt, __FILE__, __LINE__);
   const std::vector<at::Tag> tags{at::Tag::pt2_compliant_tag};
-  m.def("run(Tensor(t!) token, str kind, Tensor[] ins, Tensor(o!)[] outs, " BYWAY_TRACED_OPTIONS
-        ") -> ()",
-        tags);
-  m.def(
-      "start(Tensor(t!) token, str kind, Tensor[] ins, SymInt[] sizes, int[] dims, ScalarType[] "
-      "dtypes, Device device, " BYWAY_TRACED_OPTIONS ") -> Tensor",
-      tags);
-  m.def("wait(Tensor(t!) token, Tensor handle, Tensor(o!)[] outs, int timeout_ms) -> ()", tags);
-  m.def("join(Tensor(t!) token, Tensor earlier) -> ()", tags);
-  m.def("traced_done(Tensor handle) -> bool", tags);
-  m.def("traced_in_flight() -> int", tags);
-  m.impl("traced_in_flight",
-         torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, tracedInFlight));
+  const auto define = [&](const char* schema, auto* function) {
+    const auto parsed = torch::schema(schema, c10::AliasAnalysisKind::FROM_SCHEMA);
+    defined->def(torch::schema(schema), tags);
+    defined->impl(parsed.name().c_str(),
+                  torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, function));
+  };
+  define("run(Tensor(t!) token, str kind, Tensor[] ins, Tensor(o!)[] outs, " BYWAY_TRACED_OPTIONS
+         ") -> ()",
+         &run);
+  define(
+      "start(Tensor(t!) token, str kind, Tensor[] ins, SymInt[] sizes, int[] dims, "
+      "ScalarType[] dtypes, Device device, " BYWAY_TRACED_OPTIONS ") -> Tensor",
+      &start);
+  define("wait(Tensor(t!) token, Tensor handle, Tensor(o!)[] outs, int timeout_ms) -> ()", &wait);
+  define("join(Tensor(t!) token, Tensor earlier) -> ()", &join);
+  define("traced_done(Tensor handle) -> bool", &isTracedDone);
+  define("traced_in_flight() -> int", &tracedInFlight);
 }
 
-TORCH_LIBRARY_IMPL(byway, CompositeExplicitAutograd, m) {
-  m.impl("run", run);
-  m.impl("start", start);
-  m.impl("wait", wait);
-  m.impl("join", join);
-  m.impl("traced_done", isTracedDone);
-}
-
-}  // namespace byway::torch_backend
+}  // namespace byway::pytorch

@@ -9,7 +9,7 @@
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
-namespace byway::torch_backend {
+namespace byway::pytorch {
 namespace {
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
@@ -224,4 +224,4 @@ void waitAll(const std::vector<WorkPtr>& works, std::chrono::milliseconds timeou
   }
 }
 
-}  // namespace byway::torch_backend
+}  // namespace byway::pytorch

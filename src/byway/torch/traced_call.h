@@ -11,7 +11,7 @@
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
-namespace byway::torch_backend {
+namespace byway::pytorch {
 
 // One torch.distributed call as a compiled graph states it. What `ins` and `outs` hold depends on
 // the kind: in-place kinds (all_reduce, broadcast, reduce, all_reduce_coalesced) have `outs` only,
@@ -43,4 +43,4 @@ std::vector<c10::intrusive_ptr<c10d::Work>> issue(TracedCall& call, bool async);
 void waitAll(const std::vector<c10::intrusive_ptr<c10d::Work>>& works,
              std::chrono::milliseconds timeout);
 
-}  // namespace byway::torch_backend
+}  // namespace byway::pytorch

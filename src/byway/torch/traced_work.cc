@@ -8,7 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
-namespace byway::torch_backend {
+namespace byway::pytorch {
 namespace {
 
 struct Record {
@@ -130,4 +130,4 @@ bool isTracedDone(const at::Tensor& handle) {
 
 int64_t tracedInFlight() { return table().size(); }
 
-}  // namespace byway::torch_backend
+}  // namespace byway::pytorch

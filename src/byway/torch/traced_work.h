@@ -3,7 +3,7 @@
 
 #include "byway/torch/traced_call.h"
 
-namespace byway::torch_backend {
+namespace byway::pytorch {
 
 // Calls that a compiled graph has started and not waited for. The handle is a one-element int64
 // tensor: it travels through the graph like any tensor, and freeing its storage lets the call go.
@@ -22,4 +22,7 @@ bool isTracedDone(const at::Tensor& handle);
 // Calls that still own memory (for tests).
 int64_t tracedInFlight();
 
-}  // namespace byway::torch_backend
+// Makes `torch.ops.byway` (traceable_ops.cc). Called once, by the extension.
+void defineTracedOperators();
+
+}  // namespace byway::pytorch

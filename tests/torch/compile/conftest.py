@@ -1,16 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-import os
+import pathlib
 import sys
 
-import pytest
-
-sys.path.insert(0, os.path.dirname(__file__))
-
-
-@pytest.fixture(scope="session")
-def pool():
-    from compiled.pool import Pool
-
-    pool = Pool(4)
-    yield pool
-    pool.close()
+sys.path.insert(0, str(pathlib.Path(__file__).parent))

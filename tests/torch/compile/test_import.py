@@ -7,21 +7,24 @@ import subprocess
 import sys
 import textwrap
 
+import ranks
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 _PREPARE = """
     import os, sys
     sys.path.insert(0, os.environ["BYWAY_PYTHON"])
     import torch
-    if os.environ.get("BYWAY_COMPILE_TEST_OPS"):
-        torch.ops.load_library(os.environ["BYWAY_COMPILE_TEST_OPS"])
+    from byway.torch import _extension
     from byway.torch import compile as tracing
+    _extension.load()
 """
 
 
 def _run(code):
     text = textwrap.dedent(_PREPARE) + textwrap.dedent(code)
-    environment = {**os.environ, "BYWAY_PYTHON": str(ROOT / "python")}
+    environment = {**os.environ, "BYWAY_PYTHON": str(ROOT / "python"),
+                   "BYWAY_TORCH_EXTENSION": str(ranks.extension_path())}
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False,
                           env=environment)
     assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ rest happens when it is.
 import sys
 import threading
 
+from . import cache_key
 from .import_hook import ImportHook
 
 _DYNAMO = "torch._dynamo"
@@ -17,10 +18,15 @@ _hook = None
 _error = None
 
 
-def install():
-    """Makes `byway` groups traceable, now or when Dynamo is imported. Never raises; `status()` tells."""
+def install(group_name=None):
+    """Makes `byway` groups traceable, now or when Dynamo is imported. Never raises; `status()` tells.
+
+    Called with every new group's name: graphs that are cached on disk hold for these groups only.
+    """
     global _hook
     with _lock:
+        if group_name is not None:
+            cache_key.add(group_name)
         if _installation is not None or _hook is not None:
             return
         if _DYNAMO in sys.modules:
@@ -41,6 +47,7 @@ def uninstall():
             _installation.undo()
             _installation = None
         _error = None
+        cache_key.remove()
 
 
 def status():

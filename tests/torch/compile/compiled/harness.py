@@ -11,7 +11,6 @@ import torch.distributed as dist
 
 CALLS = 3
 CASES: dict = {}
-_subgroups: dict = {}
 
 
 @dataclasses.dataclass
@@ -68,19 +67,13 @@ def subgroup_ranks(size):
     return {2: [0, 1], 3: [0, 2], 4: [1, 2, 3]}[size]
 
 
-def context(grouping):
-    size = dist.get_world_size()
+def context(rank, grouping):
+    """None on a rank that is not in the group."""
     if grouping == "world":
-        return Context(None, list(range(size)))
-    world = dist.group.WORLD
-    if _subgroups.get("world") is not world:
-        _subgroups.clear()
-        _subgroups["world"] = world
-        _subgroups["sub"] = dist.new_group(subgroup_ranks(size))
-    ranks = subgroup_ranks(size)
-    if dist.get_rank() not in ranks:
-        return None
-    return Context(_subgroups["sub"], ranks)
+        return Context(None, list(range(rank.size)))
+    members = subgroup_ranks(rank.size)
+    group = rank.group(tuple(members))
+    return Context(group, members) if rank.rank in members else None
 
 
 class Counting:
@@ -99,11 +92,11 @@ def compare(got, expected, what):
     torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5, msg=lambda text: f"{what}: {text}\ngot {got}\nexpected {expected}")
 
 
-def run_case(name, backend, grouping):
+def run_case(rank, name, backend, grouping):
     """Returns the number of graphs; None on a rank that is not in the group."""
     from . import cases  # noqa: F401
 
-    c = context(grouping)
+    c = context(rank, grouping)
     if c is None:
         return None
     return run_program(CASES[name](c), backend)
@@ -125,6 +118,6 @@ def run_program(program, backend):
     return counting.graphs
 
 
-def run_probe(module, name, backend):
+def run_probe(rank, module, name, backend):
     torch._dynamo.reset()
-    getattr(importlib.import_module(module), name)(context("world"), backend)
+    getattr(importlib.import_module(module), name)(context(rank, "world"), backend)
