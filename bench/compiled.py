@@ -76,7 +76,10 @@ def _overlap(rank, size):
         compiled(x, m)
         for how, function in (("eager", program), ("compiled", compiled)):
             times[name, how] = _timed(lambda f=function: f(x, m), ROUNDS, dist.barrier)
-    result = {"transfer_s": times["transfer", "compiled"], "compute_s": times["compute", "compiled"]}
+    result = {
+        "transfer_s": times["transfer", "compiled"],
+        "compute_s": times["compute", "compiled"],
+    }
     for how in ("eager", "compiled"):
         longer = max(times["transfer", how], times["compute", how])
         result[f"both_{how}_s"] = times["both", how]
@@ -124,14 +127,18 @@ def _rank(rank, size, folder, queue):
         ("overlap", _overlap, byway.torch.Options(pace=str(RATE))),
     ):
         store = dist.FileStore(f"{folder}/{name}", size)
-        dist.init_process_group("byway", rank=rank, world_size=size, store=store, pg_options=options)
+        dist.init_process_group(
+            "byway", rank=rank, world_size=size, store=store, pg_options=options
+        )
         results[name] = measure(rank, size)
         dist.destroy_process_group()
     queue.put((rank, results))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
     options = parser.parse_args()
@@ -148,10 +155,15 @@ def main():
         for process in ranks:
             process.join()
     worst = max(results.values(), key=lambda r: r["overlap"]["overlap_compiled"])
-    overlap, cost = worst["overlap"], max((r["cost"] for r in results.values()), key=lambda c: c["cost"])
+    overlap, cost = (
+        worst["overlap"],
+        max((r["cost"] for r in results.values()), key=lambda c: c["cost"]),
+    )
     print(
-        f"overlap  {overlap['overlap_compiled']:.2f} compiled, {overlap['overlap_eager']:.2f} eager "
-        f"(transfer {overlap['transfer_s'] * 1e3:.0f} ms, compute {overlap['compute_s'] * 1e3:.0f} ms)\n"
+        f"overlap  {overlap['overlap_compiled']:.2f} compiled, "
+        f"{overlap['overlap_eager']:.2f} eager "
+        f"(transfer {overlap['transfer_s'] * 1e3:.0f} ms, "
+        f"compute {overlap['compute_s'] * 1e3:.0f} ms)\n"
         f"cost     {cost['cost']:.2f} (a call: {cost['compiled_call_s'] * 1e6:.1f} us compiled, "
         f"{cost['eager_call_s'] * 1e6:.1f} us eager)"
     )

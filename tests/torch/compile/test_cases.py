@@ -32,7 +32,14 @@ def _cells():
                     sampled = world == 2 and grouping == "world" and name in INDUCTOR_SAMPLE
                     full = backend == "inductor" and not sampled
                     marks = [pytest.mark.full] if full else []
-                    yield pytest.param(world, grouping, backend, name, marks=marks, id=f"{name}-{backend}-{world}-{grouping}")
+                    yield pytest.param(
+                        world,
+                        grouping,
+                        backend,
+                        name,
+                        marks=marks,
+                        id=f"{name}-{backend}-{world}-{grouping}",
+                    )
 
 
 @pytest.mark.parametrize(("world", "grouping", "backend", "name"), _cells())

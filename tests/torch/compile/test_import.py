@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Installing imports no Dynamo; importing Dynamo later finds the support there. Failures are kept, not raised."""
+"""Installing imports no Dynamo; importing Dynamo later finds the support there. Failures are
+kept, not raised.
+"""
 
 import os
 import pathlib
@@ -23,10 +25,19 @@ _PREPARE = """
 
 def _run(code):
     text = textwrap.dedent(_PREPARE) + textwrap.dedent(code)
-    environment = {**os.environ, "BYWAY_PYTHON": str(ROOT / "python"),
-                   "BYWAY_TORCH_EXTENSION": str(ranks.extension_path())}
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False,
-                          env=environment)
+    environment = {
+        **os.environ,
+        "BYWAY_PYTHON": str(ROOT / "python"),
+        "BYWAY_TORCH_EXTENSION": str(ranks.extension_path()),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=environment,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "", done.stdout
     assert "byway" not in done.stderr, done.stderr
@@ -56,7 +67,8 @@ def test_undone_before_dynamo():
         import torch._dynamo
         assert tracing.status() == ("off", None)
         import torch.distributed._functional_collectives as functional
-        assert not any("byway" in f.__module__ for f in functional.traceable_collective_remaps.values())
+        bodies = functional.traceable_collective_remaps.values()
+        assert not any("byway" in f.__module__ for f in bodies)
     """)
 
 
@@ -70,7 +82,8 @@ def test_keeps_the_error():
         assert kind == "failed" and isinstance(error, TypeError), (kind, error)
         assert not torch._dynamo.config.enable_p2p_compilation
         import torch.distributed._functional_collectives as functional
-        assert not any("byway" in f.__module__ for f in functional.traceable_collective_remaps.values())
+        bodies = functional.traceable_collective_remaps.values()
+        assert not any("byway" in f.__module__ for f in bodies)
         f = torch.compile(lambda x: x + 1, backend="eager", fullgraph=True)
         assert f(torch.ones(1)).item() == 2
     """)

@@ -4,7 +4,7 @@
 import pytest
 import ranks
 from compiled import harness
-from compiled.probes import exported, gradients, order, other_backends, works
+from compiled.probes import exported, gradients, order, other_backends, steps, works
 
 _ALL = {"eager", "aot_eager", "inductor"}
 _ONCE = {"eager"}
@@ -17,8 +17,13 @@ DEADLINE_S = 300  # a cold compiler with every core in use
 def _cells():
     cells = []
     for module, backends in (
-        (works, _ALL), (order, _ALL), (gradients, _ALL), (exported, _ONCE), (other_backends, _ONCE),
-    ):  # fmt: skip
+        (works, _ALL),
+        (order, _ALL),
+        (gradients, _ALL),
+        (steps, {"aot_eager", "inductor"}),
+        (exported, _ONCE),
+        (other_backends, _ONCE),
+    ):
         for probe in module.PROBES:
             for world in (2, 3, 4):
                 for backend in sorted(backends):
@@ -26,7 +31,14 @@ def _cells():
                     full = world != 2 or (backend == "inductor" and name not in _ALWAYS)
                     marks = [pytest.mark.full] if full else []
                     cells.append(
-                        pytest.param(world, backend, module.__name__, name, marks=marks, id=f"{name}-{backend}-{world}")
+                        pytest.param(
+                            world,
+                            backend,
+                            module.__name__,
+                            name,
+                            marks=marks,
+                            id=f"{name}-{backend}-{world}",
+                        )
                     )
     return cells
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every torch.distributed call of a `byway` group under torch.compile(fullgraph=True). See docs/compile.md.
+"""torch.distributed calls of `byway` groups under torch.compile(fullgraph=True): docs/compile.md.
 
-`install()` is called when the first `byway` group is created. It imports no Dynamo: where Dynamo is not loaded, the
-rest happens when it is.
+`install()` is called when the first `byway` group is created. It imports no Dynamo: where Dynamo
+is not loaded, the rest happens when it is.
 """
 
 import sys
@@ -19,7 +19,8 @@ _error = None
 
 
 def install(group_name=None):
-    """Makes `byway` groups traceable, now or when Dynamo is imported. Never raises; `status()` tells.
+    """Makes `byway` groups traceable, now or when Dynamo is imported. Never raises; `status()`
+    tells.
 
     Called with every new group's name: graphs that are cached on disk hold for these groups only.
     """
@@ -37,7 +38,9 @@ def install(group_name=None):
 
 
 def uninstall():
-    """Undoes `install()`. Functions that were compiled meanwhile are compiled anew at their next call."""
+    """Undoes `install()`. Functions that were compiled meanwhile are compiled anew at their next
+    call.
+    """
     global _installation, _hook, _error
     with _lock:
         if _hook is not None:
@@ -51,7 +54,9 @@ def uninstall():
 
 
 def status():
-    """("installed" | "waiting" | "failed" | "off", the exception of a failed installation or None)."""
+    """("installed" | "waiting" | "failed" | "off", the exception of a failed installation or
+    None).
+    """
     if _installation is not None:
         return "installed", None
     if _hook is not None:
@@ -60,7 +65,9 @@ def status():
 
 
 def register(original, body):
-    """Gives a function of Byway's own (such as a fused call) a traceable body with the same arguments."""
+    """Gives a function of Byway's own (such as a fused call) a traceable body with the same
+    arguments.
+    """
     from . import registry
 
     with _lock:

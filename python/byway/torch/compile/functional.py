@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Functional collectives of Byway's groups, tied into the token's order.
 
-DTensor, tensor parallelism and users emit `_c10d_functional` operators, which compilers may reorder: nothing but their
-own tensors orders them. While AOTAutograd functionalizes a graph, those of Byway's groups become `byway.run` on the
-token that the graph's other calls mutate. Autograd has recorded upstream's formulas by then, for it acts earlier.
+DTensor, tensor parallelism and users emit `_c10d_functional` operators, which compilers may
+reorder: nothing but their own tensors orders them. While AOTAutograd functionalizes a graph, those
+of Byway's groups become `byway.run` on the token that the graph's other calls mutate. Autograd has
+recorded upstream's formulas by then, for it acts earlier.
 """
 
 import torch
@@ -21,7 +22,9 @@ def _is_backward():
 
 
 def _chains(mode):
-    """The token last used in the graph that this mode functionalizes: one for the forward part, one for the backward."""
+    """The token last used in the graph that this mode functionalizes: one for the forward part,
+    one for the backward.
+    """
     if not hasattr(mode, "_byway_tokens"):
         mode._byway_tokens = {}
     return mode._byway_tokens
@@ -31,7 +34,8 @@ def _token_for_functional(mode):
     chains = _chains(mode)
     key = _is_backward()
     if key not in chains:
-        # Nothing mutates the graph's own token so far, or ever: a token of the graph is enough, since graphs run whole.
+        # Nothing mutates the graph's own token so far, or ever: a token of the graph is
+        # enough, since graphs run whole.
         chains[key] = torch.zeros(1)
     return chains[key]
 
@@ -117,7 +121,15 @@ def _reduce_scatter_coalesced(token, tensors, op, size, group):
 
 def _all_to_all(token, tensor, out_splits, in_splits, group):
     out = tensor.new_empty([sum(out_splits), *tensor.shape[1:]])
-    _run(token, "all_to_all_single", [tensor], [out], group, in_splits=in_splits, out_splits=out_splits)
+    _run(
+        token,
+        "all_to_all_single",
+        [tensor],
+        [out],
+        group,
+        in_splits=in_splits,
+        out_splits=out_splits,
+    )
     return out
 
 
@@ -182,7 +194,9 @@ def install():
         packet = getattr(_OPS, name, None)
         if packet is None or FunctionalTensorMode in packet.default.python_key_table:
             continue
-        packet.default.py_impl(FunctionalTensorMode)(_tie_functional_op(packet.default, translate, place))
+        packet.default.py_impl(FunctionalTensorMode)(
+            _tie_functional_op(packet.default, translate, place)
+        )
         tied.append(packet.default)
     return tied
 

@@ -36,7 +36,9 @@ def _is_served_in_trace(name):
 
 
 def served(group):
-    """Whether the bodies answer for this group; a group that this rank is not in has no backend and no calls."""
+    """Whether the bodies answer for this group; a group that this rank is not in has no backend
+    and no calls.
+    """
     if isinstance(group, int):
         return True
     if group is None:
@@ -51,7 +53,10 @@ def member(group):
     if group is None:
         group = dist.group.WORLD
         if group is None:
-            raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+            raise ValueError(
+                "Default process group has not been initialized, "
+                "please make sure to call init_process_group."
+            )
     return group
 
 
@@ -65,10 +70,15 @@ def group_rank(group, global_rank, rank_in_group, name):
         raise ValueError("Must specify global_rank or group_rank")
     ranks = c10d.get_process_group_ranks(group)
     if global_rank not in ranks:
-        raise ValueError(f"Global rank {global_rank} ({name}) is not part of group {group.group_name}")
+        raise ValueError(
+            f"Global rank {global_rank} ({name}) is not part of group {group.group_name}"
+        )
     return ranks.index(global_rank)
 
 
 def refuse_self(group, rank, name):
     if group.rank() == rank:
-        raise ValueError(f"Invalid {name} rank: {name} rank should not be the same as the rank of the current process.")
+        raise ValueError(
+            f"Invalid {name} rank: {name} rank should not be the same as the rank of the current "
+            "process."
+        )

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Installs tracing support into a Dynamo that is loaded. Imported by `byway.torch.compile` when that is so."""
+"""Installs tracing support into a Dynamo that is loaded; imported when one is."""
 
 import torch
 import torch._dynamo
 
-from . import bodies as _bodies  # noqa: F401: fills the registry
 from . import functional, ops, upstream
 from .substitutions import Substitutions
 
@@ -12,7 +11,7 @@ _fakes_registered = False
 
 
 class Installation:
-    """What was changed in torch, and its undoing. Each step is recorded before the next is taken."""
+    """What was changed in torch, and its undoing. A step is recorded before the next is taken."""
 
     def __init__(self):
         self.substitutions = Substitutions()
@@ -22,7 +21,9 @@ class Installation:
     def install(self):
         global _fakes_registered
         if not hasattr(torch.ops.byway, "run"):
-            raise RuntimeError("byway's traced operators are not loaded: create a byway group first")
+            raise RuntimeError(
+                "byway's traced operators are not loaded: create a byway group first"
+            )
         if not _fakes_registered:
             ops.register_fakes()
             _fakes_registered = True
@@ -41,4 +42,3 @@ class Installation:
             torch._dynamo.config.enable_p2p_compilation = self._p2p
             self._p2p = None
         torch._dynamo.reset()
-

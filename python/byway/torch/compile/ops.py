@@ -6,7 +6,11 @@ import torch
 from .token import token
 
 _UNSET = -1
-_REAL = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
+_REAL = {
+    torch.complex32: torch.float16,
+    torch.complex64: torch.float32,
+    torch.complex128: torch.float64,
+}
 # Their outputs hold the input (isInPlace in traced_call.cc).
 _IN_PLACE = ("all_reduce", "all_reduce_coalesced", "broadcast", "reduce")
 
@@ -30,7 +34,8 @@ def milliseconds(timeout):
 def _as_real(tensor):
     """A complex tensor's parts, in memory of their own.
 
-    A mutated view of complex memory fails under AOTAutograd, and a mutated complex tensor under inductor.
+    A mutated view of complex memory fails under AOTAutograd, and a mutated
+    complex tensor under inductor.
     """
     if tensor.is_complex():
         return torch.view_as_real(tensor.resolve_conj()).clone()
@@ -52,7 +57,18 @@ def _store(outs, buffers):
 class Options:
     """The arguments that `run` and `start` share, in the schema's order."""
 
-    def __init__(self, group, op="", scale=None, factor=None, peers=(), tags=(), in_splits=(), out_splits=(), timeout=_UNSET):
+    def __init__(
+        self,
+        group,
+        op="",
+        scale=None,
+        factor=None,
+        peers=(),
+        tags=(),
+        in_splits=(),
+        out_splits=(),
+        timeout=_UNSET,
+    ):
         self.group = group.group_name
         self.op = op
         self.scale = scale
@@ -78,7 +94,9 @@ def run(kind, ins, outs, options):
 
 
 def start(kind, ins, outs, options):
-    """Starts the call on copies of its inputs; `outs` are asked for their shapes only. Returns the handle."""
+    """Starts the call on copies of its inputs; `outs` are asked for their shapes only. Returns
+    the handle.
+    """
     is_complex = any(t.is_complex() for t in [*ins, *outs])
     sources = outs if kind in _IN_PLACE else ins
     sizes, dims, dtypes = [], [], []
@@ -89,8 +107,16 @@ def start(kind, ins, outs, options):
         dtypes.append(_REAL.get(t.dtype, t.dtype))
     tensors = [*outs, *ins]
     device = tensors[0].device if len(tensors) > 0 else torch.device("cpu")
-    return torch.ops.byway.start.default(token(), kind, [_as_real(t) for t in sources], sizes, dims, dtypes, device,
-                                         *options.values(is_complex))  # fmt: skip
+    return torch.ops.byway.start.default(
+        token(),
+        kind,
+        [_as_real(t) for t in sources],
+        sizes,
+        dims,
+        dtypes,
+        device,
+        *options.values(is_complex),
+    )
 
 
 def finish(handle, outs, timeout=None):

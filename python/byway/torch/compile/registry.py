@@ -5,14 +5,16 @@ import inspect
 
 from torch.distributed import distributed_c10d as c10d
 
-# function of torch.distributed -> body with the same arguments
+# Function of torch.distributed -> body with the same arguments. `bodies` fills it.
 BODIES: dict = {}
 # The same, for functions of Byway's own: no other backend has them.
 OWN_BODIES: dict = {}
 
 
 def body(*names):
-    """Registers a body for functions of `torch.distributed.distributed_c10d`; a name that this torch lacks is left out."""
+    """Registers a body for functions of `torch.distributed.distributed_c10d`; a name that this
+    torch lacks is left out.
+    """
 
     def register(traced):
         for name in names:

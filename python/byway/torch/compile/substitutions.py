@@ -8,6 +8,7 @@ from torch._dynamo.variables import PolyfilledFunctionVariable
 from torch._dynamo.variables.builder import VariableBuilder
 
 from . import groups, reduce_ops, registry, upstream
+from .bodies import BODIES, OWN_BODIES
 
 
 def _chooses_by_group(body, other, position):
@@ -53,13 +54,17 @@ class Substitutions:
     def add(self):
         remaps = upstream.remaps()
         self._remaps = dict(remaps)
-        for original, body in registry.BODIES.items():
+        for original, body in BODIES.items():
             other = upstream.path(original, self._remaps.get(original))
             position = registry.position_of_group(original)
-            traced = _batch_chooses(body, other) if position is None else _chooses_by_group(body, other, position)
+            traced = (
+                _batch_chooses(body, other)
+                if position is None
+                else _chooses_by_group(body, other, position)
+            )
             self._substitute(original, traced)
             remaps[original] = traced
-        for original, body in registry.OWN_BODIES.items():
+        for original, body in OWN_BODIES.items():
             self._substitute(original, body)
         self._substitute(dist._make_nccl_premul_sum, reduce_ops.make_premul_sum)
 
@@ -81,4 +86,3 @@ class Substitutions:
             return
         wrapped = torch.compiler.substitute_in_graph(original, skip_signature_check=True)(traced)
         self._wrapped[original] = wrapped
-

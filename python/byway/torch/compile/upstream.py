@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a call on another backend's group traces to: what it would without Byway.
 
-That is upstream's functional collective where there is one. Elsewhere it is the original's own code, as a second function
-object: Dynamo has no substitute for that one, so it traces it, or refuses it, as it does the original in a process
-without Byway.
+That is upstream's functional collective where there is one. Elsewhere it is the original's own
+code, as a second function object: Dynamo has no substitute for that one, so it traces it, or
+refuses it, as it does the original in a process without Byway.
 """
 
 import inspect
@@ -33,7 +33,7 @@ def remaps():
 
 
 def path(original, remapped):
-    """The function that stands for `original` on other groups; `remapped` is upstream's, or None."""
+    """What stands for `original` on other groups; `remapped` is upstream's, or None."""
     if remapped is None:
         return _second_object(original)
     if original is c10d.batch_isend_irecv:
@@ -42,8 +42,13 @@ def path(original, remapped):
 
 
 def _second_object(original):
-    code, space = original.__code__, original.__globals__
-    copy = types.FunctionType(code, space, original.__name__, original.__defaults__, original.__closure__)
+    copy = types.FunctionType(
+        original.__code__,
+        original.__globals__,
+        original.__name__,
+        original.__defaults__,
+        original.__closure__,
+    )
     copy.__kwdefaults__ = original.__kwdefaults__
     copy.__dict__.update(original.__dict__)
     copy.__qualname__ = original.__qualname__
@@ -54,7 +59,8 @@ def _second_object(original):
 def _check_p2p(name):
     if not _p2p_allowed and torch.compiler.is_dynamo_compiling():
         torch._dynamo.graph_break(
-            f"P2P compilation disabled for {name}: set TORCHDYNAMO_ENABLE_P2P_COMPILATION=1 to enable"
+            f"P2P compilation disabled for {name}: "
+            "set TORCHDYNAMO_ENABLE_P2P_COMPILATION=1 to enable"
         )
 
 
@@ -68,10 +74,12 @@ def _as_dynamo_calls(original, remapped):
     def other_group(*args, **kwargs):
         if p2p:
             _check_p2p(name)
-        given = dict(zip(names, args))  # noqa: B905: args may be fewer
+        given = dict(zip(names, args))  # noqa: B905 (args may be fewer)
         given.update(kwargs)
         if given.get("async_op", False) and torch.compiler.is_dynamo_compiling():
-            torch._dynamo.graph_break(f"async_op=True for distributed collectives is not supported for {name}")
+            torch._dynamo.graph_break(
+                f"async_op=True for distributed collectives is not supported for {name}"
+            )
         if reducing and "op" in given:
             given["op"] = reduce_ops.upstream_name(given["op"])
         return remapped(**given)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Work and Future of calls that a graph starts. Plain classes: Dynamo traces them as it does any user's, in and out of graphs."""
+"""Work and Future of calls that a graph starts. Plain classes: Dynamo traces them as it does any
+user's, in and out of graphs.
+"""
 
 from .ops import finish
 
@@ -27,7 +29,9 @@ class TracedWork:
         self.wait()
 
     def is_completed(self):
-        """Finishes the call, which makes the answer the same in every run: a graph has no branch on timing."""
+        """Finishes the call, which makes the answer the same in every run: a graph has no branch
+        on timing.
+        """
         return self.wait()
 
     def is_success(self):

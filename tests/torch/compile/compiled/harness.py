@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a case is, and how a rank runs one: compiled once, called several times, everything compared."""
+"""What a case is, and how a rank runs one: compiled once, called several times, everything
+compared.
+"""
 
 import dataclasses
 import importlib
@@ -89,7 +91,13 @@ class Counting:
 
 
 def compare(got, expected, what):
-    torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5, msg=lambda text: f"{what}: {text}\ngot {got}\nexpected {expected}")
+    torch.testing.assert_close(
+        got,
+        expected,
+        rtol=1e-5,
+        atol=1e-5,
+        msg=lambda text: f"{what}: {text}\ngot {got}\nexpected {expected}",
+    )
 
 
 def run_case(rank, name, backend, grouping):
@@ -106,14 +114,20 @@ def run_program(program, backend):
     torch._dynamo.reset()
     counting = Counting(backend)
     with torch._dynamo.config.patch(**program.config):
-        compiled = torch.compile(program.fn, backend=counting, fullgraph=True, dynamic=program.dynamic)
+        compiled = torch.compile(
+            program.fn, backend=counting, fullgraph=True, dynamic=program.dynamic
+        )
         for k in range(CALLS):
             args = program.args(k)
             out = compiled(*args)
             compare(out, program.out(k), f"result of call {k}")
             after = (program.after or program.args)(k)
             tensors = [a for a in args if isinstance(a, (torch.Tensor, list))]
-            compare(tensors, [a for a in after if isinstance(a, (torch.Tensor, list))], f"arguments after call {k}")
+            compare(
+                tensors,
+                [a for a in after if isinstance(a, (torch.Tensor, list))],
+                f"arguments after call {k}",
+            )
     assert counting.graphs == program.graphs, f"{counting.graphs} graphs, expected {program.graphs}"
     return counting.graphs
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Traceable bodies, one for each torch.distributed call. Importing this fills `registry.BODIES`."""
+"""Traceable bodies, one for each torch.distributed call."""
 
+from ..registry import BODIES, OWN_BODIES
 from . import coalesced, collectives, lists, point_to_point
 
-__all__ = ["coalesced", "collectives", "lists", "point_to_point"]
+__all__ = ["BODIES", "OWN_BODIES", "coalesced", "collectives", "lists", "point_to_point"]

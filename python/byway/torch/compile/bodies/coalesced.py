@@ -35,7 +35,8 @@ class Window:
     def add(self, kind, ins, out, options):
         if self.kind not in ("", kind):
             raise RuntimeError(
-                f"Coalescing manager requires all collectives to be the same type, but got mixed types: {self.kind}, {kind}"
+                "Coalescing manager requires all collectives to be the same type, "
+                f"but got mixed types: {self.kind}, {kind}"
             )
         self.kind = kind
         self.ins.extend(ins)
@@ -76,7 +77,9 @@ class Window:
         options = self.options
         if self.kind == "batch":
             ends = self.in_ends + self.out_ends
-            options = Options(self.pg, peers=[peer for peer, _ in ends], tags=[tag for _, tag in ends])
+            options = Options(
+                self.pg, peers=[peer for peer, _ in ends], tags=[tag for _, tag in ends]
+            )
         self.append(launch(self.kind, self.ins, self.outs, options, self.async_ops))
 
 

@@ -38,7 +38,9 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     if pg is None:
         return None
     root = groups.group_rank(pg, dst, group_dst, "dst")
-    return launch("reduce", [], [tensor], Options(pg, *reduce_ops.describe(op), peers=[root]), async_op)
+    return launch(
+        "reduce", [], [tensor], Options(pg, *reduce_ops.describe(op), peers=[root]), async_op
+    )
 
 
 @body("all_gather_single", "all_gather_into_tensor", "_all_gather_base")
@@ -65,7 +67,9 @@ def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 
 @body("all_to_all_single")
-def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
+def all_to_all_single(
+    output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
+):
     pg = groups.member(group)
     if pg is None:
         return None

@@ -21,7 +21,9 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     pg = groups.member(group)
     if pg is None:
         return None
-    return launch("reduce_scatter", input_list, [output], Options(pg, *reduce_ops.describe(op)), async_op)
+    return launch(
+        "reduce_scatter", input_list, [output], Options(pg, *reduce_ops.describe(op)), async_op
+    )
 
 
 @body("all_to_all")

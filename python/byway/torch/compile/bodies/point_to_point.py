@@ -59,8 +59,8 @@ def recv(tensor, src=None, group=None, tag=0, group_src=None):
         return -1
     if src is None and group_src is None:
         raise NotImplementedError(
-            "recv without a source returns the sender's rank, which a graph cannot know: give src or group_src, "
-            "or use irecv"
+            "recv without a source returns the sender's rank, which a graph cannot know: "
+            "give src or group_src, or use irecv"
         )
     peer = groups.group_rank(pg, src, group_src, "src")
     run("recv", [], [tensor], Options(pg, peers=[peer], tags=[tag]))

@@ -67,14 +67,30 @@ def async_every_kind(c):
         ]
         for w in works:
             w.wait()
-        result = [b, gathered, scattered, scattered_list, exchanged, torch.stack(exchanged_list), row]
+        result = [
+            b,
+            gathered,
+            scattered,
+            scattered_list,
+            exchanged,
+            torch.stack(exchanged_list),
+            row,
+        ]
         return result + ([r, torch.stack(outs)] if c.me == 0 else [])
 
     def out(k):
         every = c.all(k, shape=(c.n, 4))
         total = sum(every)
         column = torch.stack([x[c.me] for x in every])
-        result = [every[1], torch.cat(every), total[c.me], total[c.me], column, column, every[0][c.me]]
+        result = [
+            every[1],
+            torch.cat(every),
+            total[c.me],
+            total[c.me],
+            column,
+            column,
+            every[0][c.me],
+        ]
         return result + ([total, torch.stack(every)] if c.me == 0 else [])
 
     return Program(fn, lambda k: [c.x(k, shape=(c.n, 4))], out)
@@ -110,7 +126,9 @@ def async_two_opposite(c):
 
 @case
 def async_buffer_reuse(c):
-    """A compiler that frees `y` after the start may write `z` into its memory while the call is under way."""
+    """A compiler that frees `y` after the start may write `z` into its memory while the call is
+    under way.
+    """
 
     def fn(x):
         y = x * 2

@@ -14,7 +14,9 @@ def transposed_temp(c):
         dist.all_reduce(y, group=c.pg)
         return y + 1
 
-    return Program(fn, lambda k: [c.x(k, shape=(3, 4))], lambda k: 2 * c.sum(k, shape=(3, 4)).t() + 1)
+    return Program(
+        fn, lambda k: [c.x(k, shape=(3, 4))], lambda k: 2 * c.sum(k, shape=(3, 4)).t() + 1
+    )
 
 
 @case

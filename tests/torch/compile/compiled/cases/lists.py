@@ -69,7 +69,9 @@ def reduce_scatter_list(c):
         dist.reduce_scatter(out, [t * 1 for t in x.unbind()], group=c.pg)
         return out + 1
 
-    return Program(fn, lambda k: [c.x(k, shape=(c.n, 4))], lambda k: _column(c, k, lambda t: t.sum(0)) + 1)
+    return Program(
+        fn, lambda k: [c.x(k, shape=(c.n, 4))], lambda k: _column(c, k, lambda t: t.sum(0)) + 1
+    )
 
 
 @case
@@ -132,13 +134,17 @@ def scatter(c):
         dist.scatter(out, parts, src=root, group=c.pg)
         return out + 1
 
-    return Program(fn, lambda k: [c.x(k, shape=(c.n, 4))], lambda k: c.x(k, c.n - 1, shape=(c.n, 4))[c.me] + 1)
+    return Program(
+        fn, lambda k: [c.x(k, shape=(c.n, 4))], lambda k: c.x(k, c.n - 1, shape=(c.n, 4))[c.me] + 1
+    )
 
 
 @case
 def scatter_group_src(c):
     def fn(x, out):
-        dist.scatter(out, [t * 2 for t in x.unbind()] if c.me == 1 else None, group=c.pg, group_src=1)
+        dist.scatter(
+            out, [t * 2 for t in x.unbind()] if c.me == 1 else None, group=c.pg, group_src=1
+        )
         return x + 1
 
     return Program(
@@ -158,7 +164,9 @@ def gather(c):
         dist.gather(x * 2, outs, dst=root, group=c.pg)
         return torch.stack(outs) if outs is not None else x + 1
 
-    return Program(fn, lambda k: [c.x(k)], lambda k: 2 * torch.stack(c.all(k)) if c.me == 0 else c.x(k) + 1)
+    return Program(
+        fn, lambda k: [c.x(k)], lambda k: 2 * torch.stack(c.all(k)) if c.me == 0 else c.x(k) + 1
+    )
 
 
 @case

@@ -33,7 +33,10 @@ def op_min(c):
 @case
 def op_product(c):
     return _all_reduce(
-        c, dist.ReduceOp.PRODUCT, lambda k: functools.reduce(torch.mul, c.all(k, dtype=torch.float64)), torch.float64
+        c,
+        dist.ReduceOp.PRODUCT,
+        lambda k: functools.reduce(torch.mul, c.all(k, dtype=torch.float64)),
+        torch.float64,
     )
 
 

@@ -36,7 +36,9 @@ def broadcast(c):
         dist.broadcast(x, src=root, group=c.pg)
         return y
 
-    return Program(fn, lambda k: [c.x(k)], lambda k: c.x(k, c.n - 1) + 1, lambda k: [c.x(k, c.n - 1)])
+    return Program(
+        fn, lambda k: [c.x(k)], lambda k: c.x(k, c.n - 1) + 1, lambda k: [c.x(k, c.n - 1)]
+    )
 
 
 @case
@@ -78,7 +80,9 @@ def _gather_tensor(call):
             call(out, x * 1, group=c.pg)
             return out + 1
 
-        return Program(fn, lambda k: [c.x(k, shape=(3, 2))], lambda k: torch.cat(c.all(k, shape=(3, 2))) + 1)
+        return Program(
+            fn, lambda k: [c.x(k, shape=(3, 2))], lambda k: torch.cat(c.all(k, shape=(3, 2))) + 1
+        )
 
     return make
 
@@ -105,7 +109,9 @@ def all_gather_stack(c):
         dist.all_gather_into_tensor(out, x, group=c.pg)
         return out + 1
 
-    return Program(fn, lambda k: [c.x(k, shape=(3, 2))], lambda k: torch.stack(c.all(k, shape=(3, 2))) + 1)
+    return Program(
+        fn, lambda k: [c.x(k, shape=(3, 2))], lambda k: torch.stack(c.all(k, shape=(3, 2))) + 1
+    )
 
 
 @case
@@ -135,7 +141,9 @@ def _scatter_tensor(call):
             call(out, x * 1, group=c.pg)
             return out + 1
 
-        return Program(fn, lambda k: [c.x(k, shape=(c.n * 3, 2))], lambda k: _mine(c, k, (3, 2)) + 1)
+        return Program(
+            fn, lambda k: [c.x(k, shape=(c.n * 3, 2))], lambda k: _mine(c, k, (3, 2)) + 1
+        )
 
     return make
 
@@ -218,7 +226,9 @@ def all_to_all_single_uneven(c):
         dist.all_to_all_single(out, x, receives, sends, group=c.pg)
         return out + 1
 
-    return Program(fn, lambda k: [c.x(k, shape=(sum(sends),))], lambda k: torch.cat(_uneven_parts(c, k)) + 1)
+    return Program(
+        fn, lambda k: [c.x(k, shape=(sum(sends),))], lambda k: torch.cat(_uneven_parts(c, k)) + 1
+    )
 
 
 def _scaled(c, k):
@@ -268,7 +278,11 @@ def all_to_all_single_tolist(c):
         return [c.x(k + 1, shape=(sum(sends),)), torch.tensor(receives), torch.tensor(sends)]
 
     return Program(
-        fn, args, lambda k: _scaled_out(c, k + 1), dynamic=True, config={"capture_scalar_outputs": True}
+        fn,
+        args,
+        lambda k: _scaled_out(c, k + 1),
+        dynamic=True,
+        config={"capture_scalar_outputs": True},
     )
 
 

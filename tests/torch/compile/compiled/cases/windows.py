@@ -90,6 +90,4 @@ def window_gather_and_scatter(c):
             dist.reduce_scatter_tensor(q, b * 2, group=c.pg)
         return p, q
 
-    return Program(
-        fn, lambda k: [c.x(k)], lambda k: (c.n * c.x(k), 2 * c.n * (c.x(k) + 1))
-    )
+    return Program(fn, lambda k: [c.x(k)], lambda k: (c.n * c.x(k), 2 * c.n * (c.x(k) + 1)))

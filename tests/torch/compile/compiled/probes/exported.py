@@ -21,7 +21,9 @@ class _Sums(torch.nn.Module):
         y = x * 2
         dist.all_reduce(y)
         out = torch.empty(4)
-        dist.reduce_scatter_tensor(out, torch.cat([x] * dist.get_world_size()), op=dist.ReduceOp.MAX)
+        dist.reduce_scatter_tensor(
+            out, torch.cat([x] * dist.get_world_size()), op=dist.ReduceOp.MAX
+        )
         return y + 1, out
 
 
@@ -50,7 +52,11 @@ def _exports(c, strict):
             ("decomposed", program.run_decompositions().module()),
         ):
             for k in range(2):
-                compare(callable_(c.x(k)), _expected(c, k)[module], f"{module.__name__} {what}, call {k}")
+                compare(
+                    callable_(c.x(k)),
+                    _expected(c, k)[module],
+                    f"{module.__name__} {what}, call {k}",
+                )
 
 
 def strict(c, backend):

@@ -140,7 +140,9 @@ def installed_once(c, backend):
     with _without_byway():
         assert tracing.status() == ("off", None)
         assert len(upstream.traceable_collective_remaps) < len(before)
-        assert not any("byway" in f.__module__ for f in upstream.traceable_collective_remaps.values())
+        assert not any(
+            "byway" in f.__module__ for f in upstream.traceable_collective_remaps.values()
+        )
         assert not config.enable_p2p_compilation
     assert tracing.status() == ("installed", None)
     assert config.enable_p2p_compilation
@@ -150,7 +152,9 @@ def installed_once(c, backend):
         dist.broadcast(y, 0)
         return y
 
-    torch.testing.assert_close(torch.compile(fn, fullgraph=True, backend="eager")(c.x(1)), 2 * c.x(1, 0))
+    torch.testing.assert_close(
+        torch.compile(fn, fullgraph=True, backend="eager")(c.x(1)), 2 * c.x(1, 0)
+    )
 
 
 PROBES = (same_graphs, installed_once)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Works that leave the graph that made them. Each function is one probe; it takes (context, backend)."""
+"""Works that leave the graph that made them. Each function is one probe; it takes (context,
+backend).
+"""
 
 import gc
 
