@@ -1,31 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a traced call needs to know of its group, read while tracing."""
 
+import sys
+
 import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
-_BACKEND = "byway"
-# Names of backends that are served beside Byway's own (tests run the bodies over Gloo).
-_also_served: set[str] = set()
-
-
-def serve(backend_name):
-    """Let the bodies serve the groups of another backend (for tests)."""
-    _also_served.add(backend_name)
-
-
-def stop_serving(backend_name):
-    _also_served.discard(backend_name)
-
 
 def is_served(group):
-    """True where one of the group's backends is Byway."""
-    names = _also_served | {_BACKEND}
+    """True where one of the group's backends is Byway, whatever name it was made by."""
+    extension = sys.modules.get("byway.torch._C")
+    if extension is None:
+        return False
     for device in group._device_types:
         backend = group._get_backend(device)
-        backend = getattr(backend, "wrapped_pg", backend)
-        if backend.name().lower() in names:
+        backend = getattr(backend, "wrapped_pg", backend)  # TORCH_DISTRIBUTED_DEBUG=DETAIL
+        if isinstance(backend, extension.ProcessGroupByway):
             return True
     return False
 

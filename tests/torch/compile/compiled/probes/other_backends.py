@@ -110,17 +110,10 @@ def _without_byway():
 
 
 def same_graphs(c, backend):
-    from byway.torch.compile import groups
-
     group = dist.new_group(list(range(c.n)), backend="gloo")
-    served = set(groups._also_served)
     with _without_byway():
         plain = [_graphs(fn) for fn in _programs(group, c.n)]
-    groups._also_served.clear()
-    try:
-        beside = [_graphs(fn) for fn in _programs(group, c.n)]
-    finally:
-        groups._also_served.update(served)
+    beside = [_graphs(fn) for fn in _programs(group, c.n)]
     for fn, a, b in zip(_programs(group, c.n), plain, beside, strict=True):
         assert a == b, f"{fn.__name__}: {a}\n{b}"
     assert not isinstance(plain[0], str)
