@@ -18,8 +18,9 @@ def _say(line: str) -> None:
 def create(options, pg_options, name: str = NAME):
     """The creator that torch calls: `options` is a DistributedBackendOptions."""
     from byway.torch._extension import load
-    from byway.torch import compile as tracing
     from byway.torch._options import native_options
+
+    from byway.torch import compile as tracing
 
     extension = load()
     tracing.install(options.group_id)

@@ -9,6 +9,9 @@
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+// The names that torch 2.13 calls deprecated are those that all of 2.11 to 2.14 have.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 namespace byway::pytorch {
 namespace {
 

@@ -18,7 +18,7 @@ def logged():
 
     def call(self, /, *args, **kwargs):
         if self in (torch.ops.byway.run.default, torch.ops.byway.start.default):
-            log.append(args[1])
+            log.append(kwargs["kind"] if "kind" in kwargs else args[1])
         elif self is torch.ops.byway.wait.default:
             log.append("wait")
         return plain(self, *args, **kwargs)
