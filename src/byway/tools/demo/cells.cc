@@ -37,6 +37,8 @@ const char* toString(Scenario scenario) {
       return "fused";
     case Scenario::Parallel:
       return "parallel";
+    case Scenario::Flat:
+      return "flat";
   }
   BYWAY_ASSERT(false);
 }

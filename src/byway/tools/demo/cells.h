@@ -15,8 +15,9 @@
 namespace byway::tools {
 
 struct DemoSettings {
-  double rate = 10e6;  // bytes/s of every directed pair
+  double rate = 10e6;  // bytes/s of every directed pair; 0: not slowed
   Seconds latency = 50e-6;
+  Seconds timeout = 60;
   Seconds directSeconds = 0.8;  // sizes are chosen so that direct takes so long
   int pairs = 3;
   bool all = false, quick = false;
@@ -28,7 +29,8 @@ struct DemoSettings {
 
 // How the groups make their calls. Single: one group. Fused: one call of all groups. Parallel: each
 // group has a communicator of its own, of all ranks, and its calls are under way all together.
-enum class Scenario : std::uint8_t { Single, Fused, Parallel };
+// Flat: one group of all ranks, so that nobody can help.
+enum class Scenario : std::uint8_t { Single, Fused, Parallel, Flat };
 const char* toString(Scenario scenario);
 
 // A link whose rate is not that of the others.

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "byway/planner/limits.h"
 #include "byway/tools/demo/virtual_run.h"
 
 namespace byway::tools {
@@ -104,23 +103,7 @@ double median(std::vector<double> values) {
 }
 
 CellTimes computeTimes(const DemoCell& cell, const DemoSettings& settings) {
-  const Topology links = demoLinks(settings, cell);
-  LimitRequest limit;
-  limit.collective = cell.collective;
-  limit.groups = cell.groups;
-  const auto bytes = static_cast<double>(cell.bytes());
-  for (const std::uint64_t count : cell.counts) {
-    limit.counts.push_back(static_cast<double>(count * sizeOf(cell.dtype)) / bytes);
-  }
-  CellTimes times;
-  times.limit = bytes * fluidLimit(limit, links);
-  limit.direct = true;
-  times.directLink = bytes * fluidLimit(limit, links);
-  const PlannedCell planned = planCell(cell, settings);
-  times.directComputed = virtualTime(cell, links, planned.direct);
-  times.chosenComputed =
-      planned.relayed ? virtualTime(cell, links, planned.chosen) : times.directComputed;
-  return times;
+  return computeTimes(cell, demoLinks(settings, cell), planCell(cell, settings));
 }
 
 double CellResult::bar() const {

@@ -12,7 +12,6 @@ namespace byway::tools {
 namespace {
 
 constexpr Seconds kLead = 0.01;  // from the agreement to the start; a message takes far less
-constexpr Seconds kTimeout = 60;
 
 std::vector<int> firstRanks(int count) {
   std::vector<int> ranks(static_cast<std::size_t>(count));
@@ -41,7 +40,7 @@ Team::Team(const DemoSettings& settings, std::string topologyFolder)
   size_ = info.size;
   store_ = std::make_unique<FileStore>(info.storeFolder);
   CommunicatorOptions options;
-  options.timeout = kTimeout;
+  options.timeout = settings.timeout;
   options.topology = "host";
   control_ = Communicator::create(Endpoint::process(Pace{}), *store_, "control", firstRanks(size_),
                                   rank_, options);
@@ -62,7 +61,7 @@ Team::Communicators Team::meet(const DemoCell& cell, Way way) {
   Communicators all;
   if (rank_ >= cell.ranks) return all;
   CommunicatorOptions options;
-  options.timeout = kTimeout;
+  options.timeout = settings_.timeout;
   options.topology = topologyFile(topologyFolder_, cell);
   options.route = way == Way::Direct ? "direct" : "";
   const auto paced =

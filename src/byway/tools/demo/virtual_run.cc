@@ -4,13 +4,12 @@
 #include <algorithm>
 
 #include "byway/comm/virtual_world.h"
+#include "byway/planner/limits.h"
 #include "byway/planner/predict.h"
 #include "byway/tools/demo/oracle.h"
 
 namespace byway::tools {
 namespace {
-
-constexpr std::uint64_t kStageQuota = std::uint64_t{64} << 20;
 
 using Buffers = std::vector<std::unique_ptr<DemoBuffers>>;
 
@@ -51,7 +50,7 @@ RunEvent runOne(const DemoCell& cell, const Topology& links, Way way, const Sche
                 Buffers& buffers) {
   const int call = way == Way::Direct ? 0 : 1;
   for (auto& one : buffers) one->prepare(call);
-  VirtualWorld world(links, kStageQuota, cell.communicators());
+  VirtualWorld world(links, kDemoStageQuota, cell.communicators());
   RunEvent event;
   event.cell = cell.number;
   event.way = way;
@@ -67,8 +66,7 @@ RunEvent runOne(const DemoCell& cell, const Topology& links, Way way, const Sche
 
 }  // namespace
 
-PlannedCell planCell(const DemoCell& cell, const DemoSettings& settings) {
-  const Topology topology = demoTopology(settings, cell);
+PlannedCell planCell(const DemoCell& cell, const Topology& topology) {
   PlannedCell planned;
   for (const PlanRequest& request : requestsOf(cell)) {
     const Plan made = plan(request, topology);
@@ -77,41 +75,75 @@ PlannedCell planCell(const DemoCell& cell, const DemoSettings& settings) {
     planned.relayed = planned.relayed || made.relayed();
     planned.predicted = made.predicted;
     planned.directPredicted = made.directPredicted;
+    for (const ConsideredCandidate& one : made.considered) {
+      if (one.direct || one.predicted <= 0) continue;
+      planned.gain = std::max(planned.gain, made.directPredicted / one.predicted);
+    }
   }
   return planned;
 }
 
+PlannedCell planCell(const DemoCell& cell, const DemoSettings& settings) {
+  return planCell(cell, demoTopology(settings, cell));
+}
+
+PlanEvent planEventOf(const DemoCell& cell, const PlannedCell& planned) {
+  const VerifiedSchedule& chosen = *planned.chosen.front();
+  const VerifiedSchedule& direct = *planned.direct.front();
+  return {cell.number,   chosen.schedule().name, direct.schedule().name, chosen.hash(),
+          direct.hash(), planned.predicted,      planned.directPredicted};
+}
+
+CellTimes computeTimes(const DemoCell& cell, const Topology& links, const PlannedCell& planned) {
+  LimitRequest limit;
+  limit.collective = cell.collective;
+  limit.groups = cell.groups;
+  const auto bytes = static_cast<double>(cell.bytes());
+  for (const std::uint64_t count : cell.counts) {
+    limit.counts.push_back(static_cast<double>(count * sizeOf(cell.dtype)) / bytes);
+  }
+  CellTimes times;
+  times.limit = bytes * fluidLimit(limit, links);
+  limit.direct = true;
+  times.directLink = bytes * fluidLimit(limit, links);
+  times.directComputed = virtualTime(cell, links, planned.direct);
+  times.chosenComputed =
+      planned.relayed ? virtualTime(cell, links, planned.chosen) : times.directComputed;
+  return times;
+}
+
 Seconds virtualTime(const DemoCell& cell, const Topology& links, const Schedules& schedules) {
-  return last(
-      VirtualWorld(links, kStageQuota, cell.communicators()).runAll(callsOf(cell, schedules, {})));
+  return last(VirtualWorld(links, kDemoStageQuota, cell.communicators())
+                  .runAll(callsOf(cell, schedules, {})));
+}
+
+CellResult runVirtually(const DemoCell& cell, const Topology& links, const PlannedCell& planned) {
+  CellResult result;
+  result.cell = cell;
+  result.times = computeTimes(cell, links, planned);
+  result.plan = planEventOf(cell, planned);
+  Buffers buffers;
+  for (int rank = 0; rank < cell.ranks; ++rank) {
+    buffers.push_back(std::make_unique<DemoBuffers>(cell, rank));
+  }
+  result.direct.push_back(runOne(cell, links, Way::Direct, planned.direct, buffers));
+  result.chosen.push_back(runOne(cell, links, Way::Chosen, planned.chosen, buffers));
+  return result;
 }
 
 CellResult runVirtually(const DemoCell& cell, const DemoSettings& settings) {
   const Topology links = demoLinks(settings, cell);
   const PlannedCell planned = planCell(cell, settings);
-  const VerifiedSchedule& chosen = *planned.chosen.front();
-  const VerifiedSchedule& direct = *planned.direct.front();
-  CellResult result;
-  result.cell = cell;
-  result.times = computeTimes(cell, settings);
-  result.plan = {cell.number,   chosen.schedule().name, direct.schedule().name, chosen.hash(),
-                 direct.hash(), planned.predicted,      planned.directPredicted};
-  Buffers buffers;
-  for (int rank = 0; rank < cell.ranks; ++rank) {
-    buffers.push_back(std::make_unique<DemoBuffers>(cell, rank));
-  }
-  if (cell.communicators() == 1) {
-    // The cost model's time on these links, against which the engine's own is held.
-    const PlanRequest request = requestsOf(cell).front();
-    const std::vector<double> bytes(request.blockBytes.begin(), request.blockBytes.end());
-    const auto modelled = [&](const VerifiedSchedule& schedule) {
-      return predict(schedule.schedule(), schedule.graph(), links, bytes, request.partialWeight);
-    };
-    result.times.directComputed = modelled(direct);
-    result.times.chosenComputed = modelled(chosen);
-  }
-  result.direct.push_back(runOne(cell, links, Way::Direct, planned.direct, buffers));
-  result.chosen.push_back(runOne(cell, links, Way::Chosen, planned.chosen, buffers));
+  CellResult result = runVirtually(cell, links, planned);
+  if (cell.communicators() > 1) return result;
+  // The cost model's time on these links, against which the engine's own is held.
+  const PlanRequest request = requestsOf(cell).front();
+  const std::vector<double> bytes(request.blockBytes.begin(), request.blockBytes.end());
+  const auto modelled = [&](const VerifiedSchedule& schedule) {
+    return predict(schedule.schedule(), schedule.graph(), links, bytes, request.partialWeight);
+  };
+  result.times.directComputed = modelled(*planned.direct.front());
+  result.times.chosenComputed = modelled(*planned.chosen.front());
   return result;
 }
 

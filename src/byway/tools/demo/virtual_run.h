@@ -10,6 +10,8 @@
 
 namespace byway::tools {
 
+inline constexpr std::uint64_t kDemoStageQuota = std::uint64_t{64} << 20;  // of a communicator
+
 using Schedules = std::vector<std::shared_ptr<const VerifiedSchedule>>;
 
 // A plan for each communicator's call.
@@ -17,12 +19,20 @@ struct PlannedCell {
   Schedules direct, chosen;
   bool relayed = false;
   Seconds predicted = 0, directPredicted = 0;  // of one call by itself
+  double gain = 1;  // direct over the best relay that was built, as predicted, of any call
 };
+PlannedCell planCell(const DemoCell& cell, const Topology& topology);
 PlannedCell planCell(const DemoCell& cell, const DemoSettings& settings);
+PlanEvent planEventOf(const DemoCell& cell, const PlannedCell& planned);
+
+// Of links that are as `links` says.
+CellTimes computeTimes(const DemoCell& cell, const Topology& links, const PlannedCell& planned);
 
 // Until the last call is over; no memory is moved.
 Seconds virtualTime(const DemoCell& cell, const Topology& links, const Schedules& schedules);
 
+// One run each way, with memory and comparison of values.
+CellResult runVirtually(const DemoCell& cell, const Topology& links, const PlannedCell& planned);
 CellResult runVirtually(const DemoCell& cell, const DemoSettings& settings);
 
 }  // namespace byway::tools

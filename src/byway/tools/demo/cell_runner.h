@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One rank's part of a cell: the calls, their times, the comparison of values. Rank 0 prints
+// events.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "byway/tools/demo/oracle.h"
+#include "byway/tools/demo/team.h"
+
+namespace byway::tools {
+
+class CellRunner {
+ public:
+  // Asked before every pair, with direct over chosen of those before; must depend on nothing but
+  // its arguments, which are the same on all ranks of the cell.
+  using NextPair = std::function<bool(const std::vector<double>& ratios, bool samePlan)>;
+  using NextRun = std::function<bool(const std::vector<Seconds>& times)>;
+
+  // All ranks of the team make and run it, also those that take no part.
+  CellRunner(Team& team, const DemoCell& cell);
+  // Direct and chosen in turns.
+  void run(const NextPair& more);
+  // The chosen way alone.
+  void runChosen(const NextRun& more);
+
+ private:
+  bool announce();
+  std::vector<Communicator::PlanInfo> prepare(const std::vector<Communicator*>& communicators);
+  Seconds measure(Way way);
+  void callAll(const std::vector<Communicator*>& communicators);
+  FusedArgs argumentsOf(const std::vector<CallGroup>& groups);
+  FusedArgs arguments();
+  Seconds tell(Way way, Seconds start, const std::vector<RankReport>& reports) const;
+
+  Team& team_;
+  const DemoCell& cell_;
+  DemoBuffers buffers_;
+  std::vector<Communicator*> direct_, chosen_;
+  int calls_ = 0;
+};
+
+}  // namespace byway::tools
