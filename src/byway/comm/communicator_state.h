@@ -15,7 +15,7 @@ struct CommunicatorState : std::enable_shared_from_this<CommunicatorState> {
       : endpoint(std::move(e)),
         engine(endpoint->engine()),
         options(std::move(o)),
-        plans(std::move(topology), options.route) {}
+        plans(std::move(topology), options.route, options.stageQuota) {}
 
   // Throws Error{Broken} after destroy().
   std::shared_ptr<Channel> open() {

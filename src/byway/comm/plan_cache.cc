@@ -63,6 +63,7 @@ PlanCache::Asked PlanCache::asked(PlanQuery query) const {
   result.request.liveGroups = query.liveGroups;
   result.request.onCallPath = true;
   result.request.force = query.ownCounts ? "direct" : route_;
+  result.request.stageQuota = stageQuota_;
   return result;
 }
 

@@ -53,8 +53,9 @@ class ComingPlan {
 
 class PlanCache {
  public:
-  PlanCache(Topology topology, std::string route)
-      : topology_(std::move(topology)), route_(std::move(route)) {}
+  // stageQuota: PlanRequest.
+  PlanCache(Topology topology, std::string route, std::uint64_t stageQuota = 0)
+      : topology_(std::move(topology)), route_(std::move(route)), stageQuota_(stageQuota) {}
 
   // Any thread. All ranks must come to the same plans, so only calls that all of them make may keep
   // one: get() for a call, prepare() ahead of it, with all the time that an LP takes.
@@ -99,6 +100,7 @@ class PlanCache {
 
   Topology topology_;
   std::string route_;
+  std::uint64_t stageQuota_;
   mutable std::mutex mutex_;
   std::unordered_map<Key, Entry, KeyHash> plans_;
 };

@@ -17,7 +17,6 @@ namespace {
 // Bytes of operands that a local step may touch before it gives way: about 50 us of memory traffic.
 constexpr std::uint64_t kSliceBytes = 256 * 1024;
 constexpr std::uint64_t kAlignBytes = 64;
-constexpr std::uint32_t kRoundsInFlight = 2;
 
 enum class OpState : std::uint8_t {
   Waiting,
@@ -74,42 +73,26 @@ void CollectiveOperation::supply(OperationRequest request) {
 
 CollectiveOperation::~CollectiveOperation() = default;
 
-// The number of rounds must be the same on all ranks, so it follows from the largest need of any.
 void CollectiveOperation::planRounds() {
   BYWAY_ASSERT(!request_.ownCounts || request_.schedule->isTemplate());
   const Schedule& s = request_.schedule->schedule();
-  const std::uint64_t quota = channel_.stage().quota();
-  std::size_t members = 1;
-  for (const Group& g : s.shape.groups) members = std::max(members, g.ranks.size());
-  const auto elements =
-      std::accumulate(request_.blockCounts.begin(), request_.blockCounts.end(), std::uint64_t{0});
-  const std::uint32_t slots =
-      s.slots.empty() ? 0 : *std::max_element(s.slots.begin(), s.slots.end());
-  // A slot may hold one unit of 64 bytes of elements more than its share, and is padded.
-  const auto slack =
-      static_cast<double>(slots) * 64.0 *
-      (1.0 + static_cast<double>(accumulatorBytes_) / static_cast<double>(elementBytes_));
-  const auto atMost = static_cast<double>(elements) * static_cast<double>(members) *
-                      static_cast<double>(accumulatorBytes_);
-  if (slots == 0 || atMost + slack <= static_cast<double>(quota)) return;
+  if (std::all_of(s.slots.begin(), s.slots.end(), [](auto slots) { return slots == 0; })) return;
   std::vector<double> blockBytes;
   for (const auto count : request_.blockCounts) {
     blockBytes.push_back(static_cast<double>(count) * static_cast<double>(elementBytes_));
   }
-  const double need =
-      stageNeed(s, blockBytes,
-                static_cast<double>(accumulatorBytes_) / static_cast<double>(elementBytes_))
-          .any;
-  if (need + slack <= static_cast<double>(quota)) return;
-  roundStage_ = quota / kRoundsInFlight / kAlignBytes * kAlignBytes;
-  const double half = static_cast<double>(roundStage_) - slack;
-  if (half <= 0) {
+  const std::uint64_t quota = channel_.stage().quota();
+  const Rounds rounds = roundsFor(
+      s, blockBytes, static_cast<double>(accumulatorBytes_) / static_cast<double>(elementBytes_),
+      quota);
+  if (rounds.count == 0) {
     throw Error(ErrorCode::Resource,
                 fmt::format("a stage quota of {} bytes is too small for this plan; raise it to {}",
-                            quota, static_cast<std::uint64_t>(4 * slack)),
+                            quota, rounds.stage),
                 channel_.rank(), sequence());
   }
-  roundCount_ = static_cast<std::uint32_t>(need / half) + 1;
+  roundCount_ = rounds.count;
+  roundStage_ = rounds.stage;
 }
 
 Stamp CollectiveOperation::messageStamp(const MatchKey& key) const {

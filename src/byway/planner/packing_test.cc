@@ -184,8 +184,11 @@ TEST(Packing, RandomCellsAreSound) {
 }
 
 PlanRequest requestOf(const Cell& cell) {
-  PlanRequest request{cell.collective,    cell.ranks, cell.groups, {},
-                      cell.partialWeight, 1,          false,       {}};
+  PlanRequest request;
+  request.collective = cell.collective;
+  request.ranks = cell.ranks;
+  request.groups = cell.groups;
+  request.partialWeight = cell.partialWeight;
   for (const double bytes : cell.blockBytes) {
     request.blockBytes.push_back(static_cast<std::uint64_t>(bytes));
   }

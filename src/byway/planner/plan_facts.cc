@@ -71,6 +71,10 @@ PlanFacts factsOf(const Plan& plan, const PlanRequest& request, const Topology& 
     result.busiestLink = *std::max_element(loads.total.begin(), loads.total.end());
   }
   result.stage = stageNeed(schedule, bytes, request.partialWeight);
+  result.stageQuota = request.stageQuota;
+  if (request.stageQuota > 0) {
+    result.rounds = roundsFor(schedule, bytes, request.partialWeight, request.stageQuota).count;
+  }
   result.messages = schedule.transfers.size();
   result.limit = limitOf(request, topology);
   result.direct = std::any_of(plan.considered.begin(), plan.considered.end(), [](const auto& one) {

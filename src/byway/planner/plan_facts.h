@@ -21,8 +21,10 @@ struct PhaseLoad {
 
 struct PlanFacts {
   std::vector<PhaseLoad> phases;
-  double busiestLink = 0;  // bytes over the whole schedule
-  StageNeed stage;         // bytes
+  double busiestLink = 0;    // bytes over the whole schedule
+  StageNeed stage;           // bytes, if it all runs at once
+  std::uint32_t rounds = 1;  // in which it runs
+  std::uint64_t stageQuota = 0;
   std::size_t messages = 0;
   std::optional<Seconds> limit;
   bool direct = true;  // false: members' own links do not suffice, Plan::direct is a relay

@@ -69,8 +69,11 @@ std::string choice(const Plan& plan, const PlanFacts& facts) {
     text += fmt::format("limit    {} at least; the choice reaches {:.1f} % of it\n",
                         time(*facts.limit), 100 * *facts.limit / plan.predicted);
   }
-  text += fmt::format("memory   {} of stage on a helper, {} on any rank\n",
-                      bytes(facts.stage.helper), bytes(facts.stage.any));
+  text += fmt::format("memory   {} of stage on a helper, {} on any rank", bytes(facts.stage.helper),
+                      bytes(facts.stage.any));
+  text += facts.rounds > 1 ? fmt::format("; in {} rounds, within {}\n", facts.rounds,
+                                         bytes(static_cast<double>(facts.stageQuota)))
+                           : "\n";
   return text;
 }
 

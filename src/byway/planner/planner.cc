@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "byway/planner/candidate_ranking.h"
 #include "byway/planner/packing.h"
 #include "byway/planner/predict.h"
+#include "byway/schedule/loads.h"
 
 namespace byway {
 namespace {
@@ -77,13 +79,15 @@ class Choice {
     cell_.partialWeight = request.partialWeight;
     cell_.topology = &topology;
     cell_.helperShare = helperShare(request.liveGroups);
+    if (cell_.helperShare < 1) shareHelpers();
   }
 
   bool mayPack() {
     if (cell_.live().empty()) return false;
     measureLinks();
     if (request_.force.starts_with(kPacking) || missesMemberLink()) return true;
-    const bool formula = cell_.regular() && (cell_.single() || cell_.coversAllRanks());
+    const bool formula =
+        cell_.regular() && (cell_.single() || cell_.coversAllRanks()) && !mayRound();
     return paysToPack() && !formula && cell_.ranks <= kPackingRanks && topology_.bus <= 0;
   }
 
@@ -111,6 +115,21 @@ class Choice {
     return liveGroups > 1 && cell_.live().size() == 1 ? 0.5 : 1;
   }
 
+  // Times are predicted as if the other half of a helper's links were always taken.
+  void shareHelpers() {
+    shared_ = topology_;
+    const auto& members = cell_.groups[static_cast<std::size_t>(cell_.live()[0])].ranks;
+    const auto isMember = [&](int rank) {
+      return std::find(members.begin(), members.end(), rank) != members.end();
+    };
+    for (int from = 0; from < topology_.ranks; ++from) {
+      for (int to = 0; to < topology_.ranks; ++to) {
+        if (isMember(from) && isMember(to)) continue;
+        shared_->links[static_cast<std::size_t>(from * topology_.ranks + to)] *= cell_.helperShare;
+      }
+    }
+  }
+
   // No group has two members: every rank copies its own data, or nothing happens.
   Plan local() {
     if (!request_.force.empty() && request_.force != "direct") refuseName();
@@ -122,6 +141,15 @@ class Choice {
   }
 
   bool paysToPack() const { return !request_.onCallPath || linkTime_ >= kPackingPays; }
+
+  // Whether the quota may cut a schedule into rounds; no schedule keeps more than this.
+  bool mayRound() const {
+    std::size_t members = 1;
+    for (const Group& group : cell_.groups) members = std::max(members, group.ranks.size());
+    const double bytes = std::accumulate(cell_.blockBytes.begin(), cell_.blockBytes.end(), 0.0);
+    return request_.stageQuota > 0 && bytes * static_cast<double>(members) * cell_.partialWeight >
+                                          static_cast<double>(request_.stageQuota);
+  }
 
   double measureLinks() {
     const double largest = *std::max_element(cell_.blockBytes.begin(), cell_.blockBytes.end());
@@ -229,8 +257,8 @@ class Choice {
   }
 
   Seconds timeOf(const Schedule& schedule) const {
-    return predict(schedule, dependencesOf(schedule), topology_, cell_.blockBytes,
-                   cell_.partialWeight);
+    return predictWithin(request_.stageQuota, schedule, dependencesOf(schedule),
+                         shared_ ? *shared_ : topology_, cell_.blockBytes, cell_.partialWeight);
   }
 
   const ConsideredCandidate& built(std::size_t i) const { return plan_.considered[i]; }
@@ -286,11 +314,27 @@ class Choice {
     if (request_.force == "direct") return direct;
     if (!request_.force.empty()) return forced();
     predictBest(false);
-    const auto relay = best(false);
+    auto relay = best(false);
+    if (relay && packsLess(*relay)) relay = best(false);
     if (!relay) return direct;
-    const bool pays = coarse(built(*relay).predicted) <
+    const double doubt = shared_ ? kLiveDoubt : 1;
+    const bool pays = coarse(doubt * built(*relay).predicted) <
                       coarse((1 - kRelayMargin) * coarse(built(direct).predicted));
     return pays ? *relay : direct;
+  }
+
+  // The regular constructions keep whole shares in stage memory, those of the LP's routes a ring of
+  // three pieces. Where the quota cuts the best into rounds, the latter are candidates, too.
+  bool packsLess(std::size_t relay) {
+    if (!regular_ || !mayRound() || !paysToPack() || has(kPacking)) return false;
+    if (cell_.ranks > kPackingRanks || topology_.bus > 0) return false;
+    const auto rounds =
+        roundsFor(*schedules_[relay], cell_.blockBytes, cell_.partialWeight, request_.stageQuota);
+    if (rounds.count == 1) return false;
+    const auto first = candidates_.size();
+    add(packedCandidates(cell_, false), true);
+    for (auto i = first; i < candidates_.size(); ++i) buildAndPredict(i);
+    return true;
   }
 
   std::size_t forced() {
@@ -334,6 +378,7 @@ class Choice {
 
   const PlanRequest& request_;
   const Topology& topology_;
+  std::optional<Topology> shared_;  // with half of helpers' links, where other groups are live
   Cell cell_;
   bool regular_ = false;
   Seconds linkTime_ = 0;  // of the largest block

@@ -177,6 +177,33 @@ TEST(Planner, OnAHostNothingIrregularIsRelayed) {
   }
 }
 
+// A = 4 of 8 ranks, blocks of 1 GiB: S4 keeps 2.2 GB on a helper, 67 rounds of 64 MB.
+TEST(Planner, RoundsCountAndRoutesThatKeepLessAreTried) {
+  const Topology mesh = meshTopology(8, 50e9, 50e-6);
+  PlanRequest large = request(Collective::ReduceScatter, 8, {Group{{0, 1, 2, 3}}}, 1 << 30);
+  const Plan unlimited = plan(large, mesh);
+  large.stageQuota = std::uint64_t{64} << 20;
+  large.onCallPath = true;
+  const Plan called = plan(large, mesh);
+  large.onCallPath = false;
+  const Plan prepared = plan(large, mesh);
+  EXPECT_GT(called.predicted, 1.1 * unlimited.predicted);
+  EXPECT_LT(prepared.predicted, 0.9 * called.predicted);
+  EXPECT_GE(prepared.predicted, unlimited.predicted);
+  EXPECT_THAT(prepared.chosen->schedule().name, testing::StartsWith("packing"));
+}
+
+TEST(Planner, LiveGroupsHaveHalfOfTheHelpers) {
+  const Topology mesh = meshTopology(8, 50e9, 10e-6);
+  PlanRequest call = request(Collective::AllReduce, 8, {Group{{0, 1}}}, 256 << 20);
+  const Plan alone = plan(call, mesh);
+  EXPECT_GT(alone.directPredicted / alone.predicted, 6.5);
+  call.liveGroups = 4;
+  const Plan among = plan(call, mesh);
+  EXPECT_LE(among.directPredicted / among.predicted, 4);
+  EXPECT_GT(among.directPredicted / among.predicted, 3.6);
+}
+
 TEST(Planner, LonelyGroupsAreLocal) {
   const auto mesh = parseTopology("mesh:4", 4);
   for (const auto collective : kCollectives) {

@@ -20,6 +20,7 @@
 
 #include "byway/base/error.h"
 #include "byway/schedule/bind.h"
+#include "byway/schedule/loads.h"
 
 namespace byway {
 namespace {
@@ -278,6 +279,29 @@ Seconds sharedBound(const Schedule& schedule, const Topology& topology, const By
   return bound;
 }
 
+// What the busiest link, and the busiest rank with its sums and its messages, need at least.
+Seconds busiest(const Schedule& schedule, const Topology& topology, const Bytes& bytes) {
+  const auto n = static_cast<std::size_t>(topology.ranks);
+  std::vector<Seconds> links(n * n, 0.0), posting(n, 0.0), summing(n, 0.0);
+  for (const auto& transfer : schedule.transfers) {
+    const auto from = static_cast<std::size_t>(transfer.from.rank);
+    const auto to = static_cast<std::size_t>(transfer.to.rank);
+    links[from * n + to] += bytes.of(transfer.from) / topology.links[from * n + to];
+    posting[from] += topology.message;
+    posting[to] += topology.message;
+  }
+  for (const auto& step : schedule.steps) {
+    if (topology.reduce > 0) {
+      summing[static_cast<std::size_t>(step.to.rank)] += bytes.of(step) / topology.reduce;
+    }
+  }
+  const auto most = [](const std::vector<Seconds>& all) {
+    return *std::max_element(all.begin(), all.end());
+  };
+  return std::max(
+      {most(links), most(posting), most(summing), sharedBound(schedule, topology, bytes)});
+}
+
 }  // namespace
 
 Seconds predict(const Schedule& schedule, const DependenceGraph& graph, const Topology& topology,
@@ -288,6 +312,26 @@ Seconds predict(const Schedule& schedule, const DependenceGraph& graph, const To
   const Bytes bytes(schedule, blockBytes, partialWeight);
   return std::max(Simulation(schedule, graph, topology, bytes).run(),
                   sharedBound(schedule, topology, bytes));
+}
+
+Seconds predictWithin(std::uint64_t quota, const Schedule& schedule, const DependenceGraph& graph,
+                      const Topology& topology, std::span<const double> blockBytes,
+                      double partialWeight) {
+  const Rounds rounds =
+      quota == 0 ? Rounds{} : roundsFor(schedule, blockBytes, partialWeight, quota);
+  if (rounds.count == 0 || !linksExist(schedule, topology)) return kNever;
+  std::vector<double> part(blockBytes.begin(), blockBytes.end());
+  for (double& bytes : part) bytes /= rounds.count;
+  const Seconds one = predict(schedule, graph, topology, part, partialWeight);
+  if (rounds.count == 1) return one;
+  // Of two rounds under way each link serves one and then the other: at worst both go in step, at
+  // best one fills all waits of the other.
+  for (double& bytes : part) bytes *= kRoundsInFlight;
+  const Seconds inStep = predict(schedule, graph, topology, part, partialWeight) / kRoundsInFlight;
+  const Seconds further =
+      std::max((inStep + one / kRoundsInFlight) / 2,
+               busiest(schedule, topology, Bytes(schedule, part, partialWeight)) / kRoundsInFlight);
+  return one + (rounds.count - 1) * further;
 }
 
 }  // namespace byway

@@ -3,6 +3,7 @@
 // that serve one message at a time in the order in which they were matched.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -17,5 +18,13 @@ namespace byway {
 // a missing link gives infinity.
 Seconds predict(const Schedule& schedule, const DependenceGraph& graph, const Topology& topology,
                 std::span<const double> blockBytes, double partialWeight);
+
+// The same for a call that stage memory of `quota` bytes a rank may cut into rounds (0: no limit):
+// the first takes its time, each further one what the busiest link or rank needs for it, but at
+// least what lies between two rounds in step and two that fill each other's waits. Infinity where
+// the quota is too small.
+Seconds predictWithin(std::uint64_t quota, const Schedule& schedule, const DependenceGraph& graph,
+                      const Topology& topology, std::span<const double> blockBytes,
+                      double partialWeight);
 
 }  // namespace byway

@@ -70,4 +70,25 @@ StageNeed stageNeed(const Schedule& s, std::span<const double> blockSizes,
   return need;
 }
 
+Rounds roundsFor(const Schedule& s, std::span<const double> blockBytes, double accumulatorRatio,
+                 std::uint64_t quota) {
+  constexpr std::uint64_t kAlignBytes = 64;
+  std::size_t members = 1;
+  for (const Group& g : s.shape.groups) members = std::max(members, g.ranks.size());
+  const std::uint32_t slots =
+      s.slots.empty() ? 0 : *std::max_element(s.slots.begin(), s.slots.end());
+  // A slot may hold one unit of 64 bytes of elements more than its share, and is padded.
+  const double slack =
+      static_cast<double>(slots) * static_cast<double>(kAlignBytes) * (1.0 + accumulatorRatio);
+  const double bytes = std::accumulate(blockBytes.begin(), blockBytes.end(), 0.0);
+  const double atMost = bytes * static_cast<double>(members) * accumulatorRatio;
+  if (slots == 0 || atMost + slack <= static_cast<double>(quota)) return {};
+  const double need = stageNeed(s, blockBytes, accumulatorRatio).any;
+  if (need + slack <= static_cast<double>(quota)) return {};
+  const std::uint64_t stage = quota / kRoundsInFlight / kAlignBytes * kAlignBytes;
+  const double each = static_cast<double>(stage) - slack;
+  if (each <= 0) return {0, static_cast<std::uint64_t>(2 * kRoundsInFlight * slack)};
+  return {static_cast<std::uint32_t>(need / each) + 1, stage};
+}
+
 }  // namespace byway

@@ -33,4 +33,16 @@ struct StageNeed {
 StageNeed stageNeed(const Schedule& schedule, std::span<const double> blockSizes,
                     double accumulatorRatio = 1.0);
 
+// How a call is cut so that no rank holds more than `quota` bytes of stage memory: all at once, or
+// in rounds with a part of every block each, of which kRoundsInFlight are under way.
+struct Rounds {
+  std::uint32_t count = 1;  // 0: the quota is too small; `stage` bytes would do
+  std::uint64_t stage = 0;  // of each that is under way; 0 where there is only one
+};
+inline constexpr std::uint32_t kRoundsInFlight = 2;
+inline constexpr std::uint64_t kStageQuota = std::uint64_t{64} << 20;  // where none is set
+// The same on all ranks: it follows from the largest need of any. blockBytes: bytes of each block.
+Rounds roundsFor(const Schedule& schedule, std::span<const double> blockBytes,
+                 double accumulatorRatio, std::uint64_t quota);
+
 }  // namespace byway

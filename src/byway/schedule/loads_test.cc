@@ -101,6 +101,31 @@ TEST(StageNeed, CountsWhatIsNeverRead) {
   EXPECT_DOUBLE_EQ(need.any, 12);
 }
 
+// The helper keeps as much as a block has, in two slots, each with room for two more units.
+TEST(Rounds, FollowFromTheLargestNeedAndTheQuota) {
+  const Schedule schedule = testing_util::relayedPairs({{0, 1}}, 3);
+  const auto of = [&](double bytes, std::uint64_t quota) {
+    return roundsFor(schedule, std::vector<double>{bytes}, 1, quota);
+  };
+  constexpr double kSlack = 2 * 64 * 2;
+  EXPECT_EQ(of(100, 1 << 20).count, 1u);
+  EXPECT_EQ(of(10000 - kSlack, 10000).count, 1u);
+  const Rounds two = of(4000, 2 * 4096);
+  EXPECT_EQ(two.count, 1u);
+  const Rounds many = of(100000, 2 * 4096);
+  EXPECT_EQ(many.stage, 4096u);
+  EXPECT_EQ(many.count, static_cast<std::uint32_t>(100000 / (4096 - kSlack)) + 1);
+  EXPECT_EQ(of(100000, 2 * 256).count, 0u);
+  EXPECT_GT(of(100000, of(100000, 2 * 256).stage).count, 1u);
+}
+
+TEST(Rounds, SchedulesWithoutStageNeedNone) {
+  const Rounds rounds =
+      roundsFor(testing_util::allGather(3), std::vector<double>{1e12, 1e12, 1e12}, 1, 64);
+  EXPECT_EQ(rounds.count, 1u);
+  EXPECT_EQ(rounds.stage, 0u);
+}
+
 TEST(StageNeed, ReusesSlots) {
   Schedule s = testing_util::slotReuse(2);
   EXPECT_DOUBLE_EQ(stageNeed(s, std::vector<double>{8}).helper, 4);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "byway/base/error.h"
+#include "byway/schedule/loads.h"
 #include "byway/tools/files.h"
 #include "byway/tools/option_checks.h"
 #include "byway/tools/values.h"
@@ -129,6 +130,7 @@ DescribedCall describeCall(const CallArguments& arguments, const std::string& fa
   }
   checkElements(call);
   request.blockBytes = blockBytesOf(request.collective, request.groups, call.bytes);
+  request.stageQuota = kStageQuota;
   request.partialWeight = partialWeightOf(request.collective, call.dtype, call.op);
   request.force = arguments.route;
   return call;

@@ -16,6 +16,7 @@
 #include "byway/comm/virtual_world.h"
 #include "byway/planner/limits.h"
 #include "byway/planner/planner.h"
+#include "byway/schedule/loads.h"
 #include "byway/tools/call_arguments.h"
 #include "byway/tools/command.h"
 #include "byway/tools/files.h"
@@ -74,6 +75,7 @@ PlanRequest requestFor(const Series& series, std::uint64_t bytes, DType dtype, i
   request.groups = series.groups;
   request.blockBytes = blockBytesOf(series.collective, series.groups, {bytes});
   request.partialWeight = partialWeightOf(series.collective, dtype, ReduceOp::Sum);
+  request.stageQuota = kStageQuota;
   return request;
 }
 

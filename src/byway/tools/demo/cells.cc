@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "byway/base/error.h"
+#include "byway/schedule/loads.h"
 #include "byway/tools/call_arguments.h"
 
 namespace byway::tools {
@@ -133,6 +134,7 @@ std::vector<PlanRequest> requestsOf(const DemoCell& cell) {
     request.blockBytes = blockBytesOf(cell.collective, request.groups, bytes);
     request.partialWeight = partialWeightOf(cell.collective, cell.dtype, ReduceOp::Sum);
     request.liveGroups = std::max(1, cell.liveGroups);
+    request.stageQuota = kStageQuota;
     requests.push_back(std::move(request));
   }
   return requests;

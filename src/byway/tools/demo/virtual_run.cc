@@ -6,6 +6,7 @@
 #include "byway/comm/virtual_world.h"
 #include "byway/planner/limits.h"
 #include "byway/planner/predict.h"
+#include "byway/schedule/loads.h"
 #include "byway/tools/demo/oracle.h"
 
 namespace byway::tools {
@@ -50,7 +51,7 @@ RunEvent runOne(const DemoCell& cell, const Topology& links, Way way, const Sche
                 Buffers& buffers) {
   const int call = way == Way::Direct ? 0 : 1;
   for (auto& one : buffers) one->prepare(call);
-  VirtualWorld world(links, kDemoStageQuota, cell.communicators());
+  VirtualWorld world(links, kStageQuota, cell.communicators());
   RunEvent event;
   event.cell = cell.number;
   event.way = way;
@@ -75,9 +76,10 @@ PlannedCell planCell(const DemoCell& cell, const Topology& topology) {
     planned.relayed = planned.relayed || made.relayed();
     planned.predicted = made.predicted;
     planned.directPredicted = made.directPredicted;
+    const double doubt = request.liveGroups > 1 ? kLiveDoubt : 1;
     for (const ConsideredCandidate& one : made.considered) {
       if (one.direct || one.predicted <= 0) continue;
-      planned.gain = std::max(planned.gain, made.directPredicted / one.predicted);
+      planned.gain = std::max(planned.gain, made.directPredicted / (doubt * one.predicted));
     }
   }
   return planned;
@@ -113,8 +115,8 @@ CellTimes computeTimes(const DemoCell& cell, const Topology& links, const Planne
 }
 
 Seconds virtualTime(const DemoCell& cell, const Topology& links, const Schedules& schedules) {
-  return last(VirtualWorld(links, kDemoStageQuota, cell.communicators())
-                  .runAll(callsOf(cell, schedules, {})));
+  return last(
+      VirtualWorld(links, kStageQuota, cell.communicators()).runAll(callsOf(cell, schedules, {})));
 }
 
 CellResult runVirtually(const DemoCell& cell, const Topology& links, const PlannedCell& planned) {

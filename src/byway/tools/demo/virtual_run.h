@@ -10,8 +10,6 @@
 
 namespace byway::tools {
 
-inline constexpr std::uint64_t kDemoStageQuota = std::uint64_t{64} << 20;  // of a communicator
-
 using Schedules = std::vector<std::shared_ptr<const VerifiedSchedule>>;
 
 // A plan for each communicator's call.
@@ -19,7 +17,7 @@ struct PlannedCell {
   Schedules direct, chosen;
   bool relayed = false;
   Seconds predicted = 0, directPredicted = 0;  // of one call by itself
-  double gain = 1;  // direct over the best relay that was built, as predicted, of any call
+  double gain = 1;  // direct over the best relay that was built, as predicted, less kLiveDoubt
 };
 PlannedCell planCell(const DemoCell& cell, const Topology& topology);
 PlannedCell planCell(const DemoCell& cell, const DemoSettings& settings);
