@@ -15,8 +15,9 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("BYWAY_BUILD_DIR", ROOT / "build/dev"))
 BYWAY = os.environ.get("BYWAY_BIN", str(BUILD / "src/byway/tools/byway"))
-
-COMMANDS = ["demo", "plan", "limits", "verify", "table", "run", "probe", "trace", "doctor"]
+COMMANDS = [
+    *("demo", "plan", "limits", "verify", "table", "bench", "run", "probe", "trace", "doctor")
+]
 ROW_KEYS = {
     *("collective", "active", "scenario", "groups", "ranks", "dtype", "bytes", "direct_s"),
     *("chosen_s", "speedup", "limit", "of_limit", "route", "same_plan", "peer", "peer_s"),
@@ -40,6 +41,7 @@ def test_help_lists_the_commands(byway):
     text = byway("--help").stdout
     assert [c for c in COMMANDS if not re.search(rf"^  {c} ", text, re.MULTILINE)] == []
     assert "demo-rank" not in text
+    assert "bench-rank" not in text
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -20,6 +20,8 @@ inline constexpr int kBadInput = 2;  // one line on stderr says what and where
 using Action = std::function<int()>;
 
 // Each adds a subcommand that sets `action` when it is chosen.
+void addBenchCommand(CLI::App& app, Action& action);
+void addBenchRankCommand(CLI::App& app, Action& action);
 void addDemoCommand(CLI::App& app, Action& action);
 void addDemoRankCommand(CLI::App& app, Action& action);
 void addDoctorCommand(CLI::App& app, Action& action);

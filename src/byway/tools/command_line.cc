@@ -91,6 +91,11 @@ int misuse(const CLI::App& app, const CLI::ParseError& error) {
   return complain(command, fmt::format("{} (see {})", error.what(), see), kBadInput);
 }
 
+// Of another command's processes, which has warned already.
+bool isRank(const std::string& command) {
+  return command == "demo-rank" || command == "bench-rank";
+}
+
 }  // namespace
 
 int runCommandLine(std::vector<std::string> arguments) {
@@ -107,11 +112,13 @@ int runCommandLine(std::vector<std::string> arguments) {
   addLimitsCommand(app, action);
   addVerifyCommand(app, action);
   addTableCommand(app, action);
+  addBenchCommand(app, action);
   addRunCommand(app, action, program);
   addProbeCommand(app, action);
   addTraceCommand(app, action, traced);
   addDoctorCommand(app, action);
   addDemoRankCommand(app, action);
+  addBenchRankCommand(app, action);
   if (const auto word = unknownCommand(app, arguments); !word.empty()) {
     return complain("", fmt::format("\"{}\" is no command (see byway --help)", word), kBadInput);
   }
@@ -126,7 +133,7 @@ int runCommandLine(std::vector<std::string> arguments) {
   }
   logToStderr(verbose);
   const std::string command = app.get_subcommands()[0]->get_name();
-  if (command != "doctor" && command != "demo-rank") warnOfUnknownVariables();
+  if (command != "doctor" && !isRank(command)) warnOfUnknownVariables();
   return act(command, action);
 }
 

@@ -81,6 +81,27 @@ T named(const std::string& name, const char* what, const std::string& names, con
               fmt::format("\"{}\" is no {}; there are: {}", name, what, names));
 }
 
+constexpr const char* kRange = "a range such as 4Ki-1Gi or 4Ki:1Gi:x2";
+
+// "4Ki-1Gi", "4Ki:1Gi" or "4Ki:1Gi:x2".
+std::vector<std::uint64_t> sizeRange(const std::string& text, const std::string& option) {
+  const auto parts = split(text, text.find(':') == std::string::npos ? '-' : ':');
+  double factor = 4;
+  if (parts.size() == 3) {
+    const auto stated =
+        parts[2].substr(0, 1) == "x" ? parseNumber(parts[2].substr(1)) : std::nullopt;
+    factor = stated.value_or(0);
+  }
+  if (parts.size() > 3 || factor < 1.1) refuse(option, text, kRange);
+  const std::uint64_t first = parseBytes(parts[0], option), last = parseBytes(parts[1], option);
+  if (first == 0 || first > last) refuse(option, text, kRange);
+  std::vector<std::uint64_t> sizes;
+  for (auto size = static_cast<double>(first); size <= static_cast<double>(last); size *= factor) {
+    sizes.push_back(static_cast<std::uint64_t>(size));
+  }
+  return sizes;
+}
+
 }  // namespace
 
 std::uint64_t parseBytes(const std::string& text, const std::string& option) {
@@ -102,14 +123,13 @@ std::vector<std::uint64_t> parseByteList(const std::string& text, const std::str
 }
 
 std::vector<std::uint64_t> parseSizes(const std::string& text, const std::string& option) {
-  const auto dash = text.find('-');
-  if (dash == std::string::npos) return parseByteList(text, option);
-  const std::uint64_t first = parseBytes(text.substr(0, dash), option);
-  const std::uint64_t last = parseBytes(text.substr(dash + 1), option);
-  if (first == 0 || first > last) refuse(option, text, "a range such as 4Ki-1Gi");
-  constexpr std::uint64_t kStep = 4;
   std::vector<std::uint64_t> sizes;
-  for (std::uint64_t size = first; size <= last; size *= kStep) sizes.push_back(size);
+  for (const auto& part : split(text, ',')) {
+    const auto more = part.find_first_of(":-") == std::string::npos
+                          ? std::vector{parseBytes(part, option)}
+                          : sizeRange(part, option);
+    sizes.insert(sizes.end(), more.begin(), more.end());
+  }
   return sizes;
 }
 

@@ -16,7 +16,8 @@ namespace byway::tools {
 std::uint64_t parseBytes(const std::string& text, const std::string& option);
 // "8M" or "8M,4M".
 std::vector<std::uint64_t> parseByteList(const std::string& text, const std::string& option);
-// "4Ki-1Gi": from the first, times four, up to the second; or a list.
+// "4Ki-1Gi" or "4Ki:1Gi:x2": from the first, times four or what is stated, up to the second; or a
+// list of sizes and ranges.
 std::vector<std::uint64_t> parseSizes(const std::string& text, const std::string& option);
 // Bytes per second, decimal suffixes.
 double parseRate(const std::string& text, const std::string& option);

@@ -39,6 +39,12 @@ TEST(ValuesTest, Sizes) {
   EXPECT_THAT(parseSizes("4Ki-64Ki", "--sizes"), ElementsAre(4096, 16384, 65536));
   EXPECT_THAT(parseSizes("4Ki-1Gi", "--sizes"), SizeIs(10));
   EXPECT_THAT(parseSizes("1k,3k", "--sizes"), ElementsAre(1000, 3000));
+  EXPECT_THAT(parseSizes("4Ki:16Ki:x2", "--sizes"), ElementsAre(4096, 8192, 16384));
+  EXPECT_THAT(parseSizes("4Ki:64Ki", "--sizes"), ElementsAre(4096, 16384, 65536));
+  EXPECT_THAT(parseSizes("1k,4Ki:8Ki:x2,3k", "--sizes"), ElementsAre(1000, 4096, 8192, 3000));
+  for (const char* bad : {"4k:8k:2", "4k:8k:x1", "4k:8k:x", "4k:8k:x2:1", "4k:", "4k-8k-16k"}) {
+    EXPECT_THAT(refusal([&] { parseSizes(bad, "--sizes"); }), HasSubstr("--sizes")) << bad;
+  }
   EXPECT_THAT(refusal([] { parseSizes("8k-4k", "--sizes"); }), HasSubstr("range"));
   EXPECT_THAT(refusal([] { parseSizes("0-4k", "--sizes"); }), HasSubstr("range"));
 }

@@ -59,6 +59,14 @@ void CellRunner::runChosen(const NextRun& more) {
   while (more(times)) times.push_back(measure(Way::Chosen));
 }
 
+void CellRunner::end() const { print(toLine(EndEvent{cell_.number})); }
+
+void CellRunner::print(const std::string& line) const {
+  if (team_.rank() != 0) return;
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
 // Plans are made here, outside the measured time. The groups of parallel calls are alike, and so
 // are their plans; the first one's are told. Returns whether both ways have the same plan, which
 // ranks that take no part do not learn.
@@ -68,11 +76,8 @@ bool CellRunner::announce() {
   if (plans.empty()) return false;
   const auto& plan = plans.front();
   const auto& other = others.front();
-  if (team_.rank() == 0) {
-    fmt::print("{}\n", toLine(PlanEvent{cell_.number, plan.route, other.route, plan.hash,
-                                        other.hash, plan.predicted, other.predicted}));
-    std::fflush(stdout);
-  }
+  print(toLine(PlanEvent{cell_.number, plan.route, other.route, plan.hash, other.hash,
+                         plan.predicted, other.predicted}));
   return plan.hash == other.hash;
 }
 
@@ -146,10 +151,7 @@ Seconds CellRunner::tell(Way way, Seconds start, const std::vector<RankReport>& 
     event.checked += report.checked;
     event.helperStage = std::max(event.helperStage, report.helperStage);
   }
-  if (team_.rank() == 0) {
-    fmt::print("{}\n", toLine(event));
-    std::fflush(stdout);
-  }
+  print(toLine(event));
   return event.duration;
 }
 

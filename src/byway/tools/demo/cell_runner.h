@@ -24,6 +24,8 @@ class CellRunner {
   void run(const NextPair& more);
   // The chosen way alone.
   void runChosen(const NextRun& more);
+  // Tells that there are no more runs.
+  void end() const;
 
  private:
   bool announce();
@@ -32,6 +34,7 @@ class CellRunner {
   void callAll(const std::vector<Communicator*>& communicators);
   FusedArgs argumentsOf(const std::vector<CallGroup>& groups);
   FusedArgs arguments();
+  void print(const std::string& line) const;
   Seconds tell(Way way, Seconds start, const std::vector<RankReport>& reports) const;
 
   Team& team_;

@@ -16,6 +16,7 @@
 #include "byway/tools/demo/virtual_run.h"
 #include "byway/tools/files.h"
 #include "byway/tools/launcher.h"
+#include "byway/tools/picture.h"
 #include "byway/tools/python.h"
 
 namespace byway::tools {
@@ -117,15 +118,7 @@ bool wantsPicture(const Options& options) {
 
 void draw(const Options& options) {
   if (!wantsPicture(options)) return;
-  for (const std::string& python : pythonCandidates()) {
-    if (!pythonRuns(python, "import matplotlib, byway.plot")) continue;
-    if (runProgram({python, "-m", "byway.plot", options.json, options.picture}) == 0) {
-      fmt::print("picture: {}\n", options.picture);
-    }
-    return;
-  }
-  fmt::print("no picture: no Python here has matplotlib and Byway's plot module ({})\n",
-             "pip install matplotlib");
+  drawPicture(options.json, options.picture);
 }
 
 int finish(const Options& options, const DemoResults& results) {

@@ -32,6 +32,10 @@ std::string toLine(const RunEvent& event) {
       .dump();
 }
 
+std::string toLine(const EndEvent& event) {
+  return Json{{"event", "end"}, {"cell", event.cell}}.dump();
+}
+
 DemoEvent eventOf(std::string_view line) {
   const Json object = Json::parse(line, nullptr, false);
   DemoEvent event;
@@ -45,6 +49,8 @@ DemoEvent eventOf(std::string_view line) {
                          object["duration"], object["late"],
                          object["cpu"],      object["wrong"],
                          object["checked"],  object["helper_stage"]};
+  } else if (object["event"] == "end") {
+    event.end = EndEvent{object["cell"]};
   }
   return event;
 }

@@ -33,14 +33,21 @@ struct RunEvent {
   std::uint64_t helperStage = 0;  // most stage memory of any rank that is no member, in bytes
 };
 
+// A cell's last run is over.
+struct EndEvent {
+  int cell = 0;
+};
+
 std::string toLine(const PlanEvent& event);
 std::string toLine(const RunEvent& event);
+std::string toLine(const EndEvent& event);
 
 struct DemoEvent {
   std::optional<PlanEvent> plan;
   std::optional<RunEvent> run;
+  std::optional<EndEvent> end;
 };
-// Neither where the line is no event.
+// None where the line is no event.
 DemoEvent eventOf(std::string_view line);
 
 }  // namespace byway::tools

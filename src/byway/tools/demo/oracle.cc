@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <string>
 
 #include "byway/base/error.h"
 
@@ -12,13 +13,24 @@ namespace {
 
 constexpr std::size_t kGuard = 4096;
 constexpr auto kGuardByte = std::byte{0xA5};
-constexpr auto kPoison = std::byte{0xFF};  // a NaN in every format below
+constexpr auto kPoison = std::byte{0xFF};  // a NaN in every format below, or -1
 
 // Small integers: their sums are exact, so there is one right result.
 struct Float32 {
   using Bits = std::uint32_t;
   static constexpr std::int32_t kRange = 1 << 20;
   static Bits encode(std::int32_t value) { return std::bit_cast<Bits>(static_cast<float>(value)); }
+};
+struct Float64 {
+  using Bits = std::uint64_t;
+  static constexpr std::int32_t kRange = 1 << 20;
+  static Bits encode(std::int32_t value) { return std::bit_cast<Bits>(static_cast<double>(value)); }
+};
+template <typename Integer>
+struct Whole {
+  using Bits = Integer;
+  static constexpr std::int32_t kRange = 1 << 20;
+  static Bits encode(std::int32_t value) { return static_cast<Bits>(value); }
 };
 struct BFloat16 {
   using Bits = std::uint16_t;
@@ -50,10 +62,27 @@ Bits load(const std::byte* memory, std::uint64_t index) {
 }
 
 [[noreturn]] void noFormat(DType dtype) {
-  throw Error(ErrorCode::Unsupported, std::string("the demo has no oracle for ") + toString(dtype));
+  throw Error(ErrorCode::InvalidArgument,
+              std::string("values of ") + toString(dtype) +
+                  " cannot be compared; of float32, float64, bfloat16, int32 and int64 they can");
+}
+
+// Calls `what` with the format of a type.
+template <typename What>
+auto withFormat(DType dtype, const What& what) {
+  if (dtype == DType::Float32) return what(Float32());
+  if (dtype == DType::Float64) return what(Float64());
+  if (dtype == DType::BFloat16) return what(BFloat16());
+  if (dtype == DType::Int32) return what(Whole<std::int32_t>());
+  if (dtype == DType::Int64) return what(Whole<std::int64_t>());
+  noFormat(dtype);
 }
 
 }  // namespace
+
+void requireOracle(DType dtype) {
+  withFormat(dtype, [](auto) {});
+}
 
 DemoBuffers::DemoBuffers(const DemoCell& cell, int rank) : cell_(cell), rank_(rank) {
   for (std::size_t g = 0; g < cell.groups.size(); ++g) {
@@ -140,12 +169,7 @@ void DemoBuffers::fill(int call) {
 }
 
 void DemoBuffers::prepare(int call) {
-  if (cell_.dtype == DType::Float32)
-    fill<Float32>(call);
-  else if (cell_.dtype == DType::BFloat16)
-    fill<BFloat16>(call);
-  else
-    noFormat(cell_.dtype);
+  withFormat(cell_.dtype, [&](auto format) { fill<decltype(format)>(call); });
   std::ranges::fill(output(), kPoison);
 }
 
@@ -187,9 +211,8 @@ std::uint64_t DemoBuffers::wrongGuards() const {
 
 std::uint64_t DemoBuffers::countWrong(int call) const {
   const std::uint64_t guards = wrongGuards();
-  if (cell_.dtype == DType::Float32) return guards + wrongElements<Float32>(call);
-  if (cell_.dtype == DType::BFloat16) return guards + wrongElements<BFloat16>(call);
-  noFormat(cell_.dtype);
+  return guards + withFormat(cell_.dtype,
+                             [&](auto format) { return wrongElements<decltype(format)>(call); });
 }
 
 std::uint64_t DemoBuffers::checked() const {

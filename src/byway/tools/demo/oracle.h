@@ -12,6 +12,9 @@
 
 namespace byway::tools {
 
+// Throws Error{InvalidArgument} for types whose values it has no formula for.
+void requireOracle(DType dtype);
+
 // One rank's buffers of one cell, each with guard bytes around it, in which nothing may change.
 class DemoBuffers {
  public:
