@@ -41,6 +41,7 @@ def _library(extension) -> str:
 
 def _load():
     import torch
+    import torch.distributed._functional_collectives  # has the shapes of functional collectives
     from byway.torch._extension import load
 
     extension = load()

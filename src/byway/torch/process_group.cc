@@ -200,6 +200,7 @@ void ProcessGroupByway::startCoalescing() {
 }
 
 ProcessGroupByway::WorkPtr ProcessGroupByway::endCoalescing() {
+  runCallHook("end_coalescing");
   std::vector<c10::intrusive_ptr<WorkBase>> calls;
   {
     const std::scoped_lock lock(windowMutex_);

@@ -59,7 +59,7 @@ def data(rank: int, call: int, count: int, dtype=np.float32) -> np.ndarray:
 def lazy(array: np.ndarray):
     import torch
 
-    return torch.from_numpy(np.ascontiguousarray(array).copy()).to("lazy")
+    return torch.from_numpy(np.array(array, order="C")).to("lazy")
 
 
 def step() -> None:
@@ -74,7 +74,7 @@ def same(tensor, expected, what: str = "") -> None:
 
     found = tensor.detach().cpu()
     wanted = expected if isinstance(expected, torch.Tensor) else torch.from_numpy(
-        np.ascontiguousarray(expected)
+        np.array(expected, order="C")
     )
     assert found.dtype == wanted.dtype, f"{what}: {found.dtype}, not {wanted.dtype}"
     assert found.shape == wanted.shape, f"{what}: {tuple(found.shape)}, not {tuple(wanted.shape)}"

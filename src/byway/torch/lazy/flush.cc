@@ -10,6 +10,7 @@
 #include <set>
 #include <string_view>
 
+#include "byway/torch/lazy/lazy_work.h"
 #include "byway/torch/lazy/record_table.h"
 
 namespace byway::pytorch::lazy {
@@ -115,7 +116,8 @@ void reset() {
 }
 
 void beforeEagerCall(const char* operation) {
-  if (std::string_view(operation) == "start_coalescing") return;
+  if (std::string_view(operation) == "start_coalescing") return beginWindow();
+  if (std::string_view(operation) == "end_coalescing") return endWindow();
   flushCalls();
 }
 

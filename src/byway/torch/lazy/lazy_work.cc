@@ -10,34 +10,59 @@
 
 namespace byway::pytorch::lazy {
 
+namespace {
+
+struct Dropped {
+  StartedCall started;
+  Tensors tensors;
+};
+
+thread_local int windows = 0;
+thread_local std::vector<Dropped> droppedInWindow;
+
+Tensors bringResults(const StartedCall& started, const Tensors& tensors) {
+  Tensors results = Recorder::instance().recordFinish(started);
+  for (std::size_t i = 0; i < tensors.size(); ++i) writeBack(tensors[i], results[i]);
+  return results;
+}
+
+}  // namespace
+
+void beginWindow() { ++windows; }
+
+void endWindow() {
+  if (windows == 0 || --windows > 0) return;
+  for (const Dropped& one : std::exchange(droppedInWindow, {})) {
+    markUnwaited(bringResults(one.started, one.tensors));
+  }
+}
+
 LazyWork::LazyWork(c10d::OpType type, std::optional<StartedCall> started, Tensors tensors)
     : Work(-1, type), started_(std::move(started)), tensors_(std::move(tensors)) {}
 
 LazyWork::~LazyWork() {
   try {
     if (!started_ || tensors_.empty()) return;
-    markUnwaited(bringResults());
+    if (windows > 0) {
+      droppedInWindow.push_back({std::move(*started_), std::move(tensors_)});
+    } else {
+      markUnwaited(bringResults(*started_, tensors_));
+    }
   } catch (...) {
     // After a failed step: the tensors stay as they are.
   }
 }
 
-Tensors LazyWork::bringResults() {
+bool LazyWork::wait(std::chrono::milliseconds /*timeout*/) {
+  RecordTable::instance().checkUsable();
   const std::scoped_lock lock(once_);
-  if (!started_) return {};
+  if (!started_) return true;
   const StartedCall started = *std::exchange(started_, std::nullopt);
   if (tensors_.empty()) {
     Recorder::instance().recordAwait(started);
-    return {};
+  } else {
+    bringResults(started, tensors_);
   }
-  Tensors results = Recorder::instance().recordFinish(started);
-  for (std::size_t i = 0; i < tensors_.size(); ++i) writeBack(tensors_[i], results[i]);
-  return results;
-}
-
-bool LazyWork::wait(std::chrono::milliseconds /*timeout*/) {
-  RecordTable::instance().checkUsable();
-  bringResults();
   return true;
 }
 

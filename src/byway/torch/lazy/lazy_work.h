@@ -30,12 +30,14 @@ class LazyWork final : public c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
 
  private:
-  // The results, once.
-  Tensors bringResults();
-
   std::mutex once_;
   std::optional<StartedCall> started_;
   Tensors tensors_;
 };
+
+// Between these, on this thread, Works that are dropped are those of a window's calls, of which none
+// is waited for before the last one has begun.
+void beginWindow();
+void endWindow();
 
 }  // namespace byway::pytorch::lazy
