@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Lazy mode's cost, and its overlap of calls with computation; two processes of this host.
 
-    bench/lazy_bench.py cost       recording a call; a step of 20 x (matmul, tanh, all_reduce) against
-                                   the eager loop, in alternation
+    bench/lazy_bench.py cost       recording a call; a step of 20 x (matmul, tanh, all_reduce)
+                                   against the eager loop, in alternation
     bench/lazy_bench.py overlap    one lazy step with an asynchronous all_reduce on paced links and
                                    computation that does not need it, against each alone
 
@@ -86,7 +86,7 @@ def cost() -> dict:
     return {
         "record_us": record_us,
         "eager_step_ms": statistics.median(e for e, _ in pairs) * 1e3,
-        "lazy_step_ms": statistics.median(l for _, l in pairs) * 1e3,
+        "lazy_step_ms": statistics.median(lazily for _, lazily in pairs) * 1e3,
         "lazy_over_eager": statistics.median(ratios),
         "interval": [low, high],
         "met": record_us < RECORD_BAR_US and low <= STEP_BAR,
@@ -149,11 +149,11 @@ def overlap() -> dict:
 
 
 def _rank(rank: int, name: str, store: str) -> None:
+    import byway.lazy
     import torch
     import torch.distributed as dist
 
-    import byway.lazy
-    import byway.torch  # noqa: F401: registers the backend
+    import byway.torch
 
     torch.set_num_threads(1)
     byway.lazy.init()

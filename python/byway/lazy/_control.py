@@ -104,7 +104,7 @@ def _need():
 
 
 def set_mode(mode: str) -> None:
-    """"record": collectives run at the step mark, or when a value is read. "cut": at once, with
+    """ "record": collectives run at the step mark, or when a value is read. "cut": at once, with
     what they need; results of asynchronous ones when they are read."""
     if mode not in MODES:
         raise ValueError(f'lazy mode "{mode}" is not one of "record" and "cut"')

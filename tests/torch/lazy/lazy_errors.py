@@ -6,13 +6,12 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+import byway.lazy
 import numpy as np
 import torch
 import torch._lazy
 import torch.distributed as dist
 from lazy_run import data, lazy, same
-
-import byway.lazy
 
 
 def _wrong_calls(rank, size, device):
@@ -47,13 +46,14 @@ def argument_errors(context):
     for eager, recorded in zip(
         _wrong_calls(context.rank, context.size, "cpu"),
         _wrong_calls(context.rank, context.size, "lazy"),
+        strict=True,
     ):
         pairs.append((_told(eager), _told(recorded)))
     x = lazy(data(context.rank, 1, 4))
     dist.all_reduce(x)
     torch._lazy.mark_step()
     same(x, sum(data(rank, 1, 4) for rank in range(context.size)))
-    mixed = _told(lambda: dist.all_gather([torch.ones(2)] * context.size, lazy(np.ones(2))))
+    mixed = _told(lambda: dist.all_gather([torch.ones(2)] * context.size, lazy(np.ones(2, np.float32))))
     return pairs, mixed
 
 

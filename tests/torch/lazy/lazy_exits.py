@@ -10,10 +10,10 @@ import time
 
 
 def _prepare(rank, size, store):
+    import byway.lazy
     import torch.distributed as dist
 
-    import byway.lazy
-    import byway.torch  # noqa: F401: registers the backend
+    import byway.torch
 
     byway.lazy.init()
     dist.init_process_group("byway", rank=rank, world_size=size, store=dist.FileStore(store, size))
@@ -56,7 +56,9 @@ def _killed(rank, size, prepare):
         byway.lazy.flush()
         print("no error")
     except Exception as error:
-        print(type(error).__name__, f"{time.monotonic() - began:.1f}", str(error).replace("\n", " "))
+        print(
+            type(error).__name__, f"{time.monotonic() - began:.1f}", str(error).replace("\n", " ")
+        )
     os._exit(0)  # the group is broken
 
 

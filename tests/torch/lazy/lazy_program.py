@@ -7,13 +7,12 @@ import gc
 import resource
 import threading
 
+import byway.lazy
 import numpy as np
 import torch
 import torch._lazy
 import torch.distributed as dist
 from lazy_run import case, counters, data, lazy, same, step
-
-import byway.lazy
 
 
 def total(view, call, count):
@@ -41,10 +40,15 @@ def one_compilation(view):
         step()
     torch._lazy.wait_device_ops()
     after = byway.lazy.statistics()
-    new = [a - b for a, b in zip(counters("UncachedCompile", "CachedCompile"), (compiled, cached))]
+    new = [
+        a - b
+        for a, b in zip(
+            counters("UncachedCompile", "CachedCompile"), (compiled, cached), strict=True
+        )
+    ]
     assert new == [1, 9], new
     assert (after.recorded - before.recorded, after.executed - before.executed) == (30, 30), after
-    assert after.replayed == before.replayed and after.pending == 0, after
+    assert (after.replayed, after.pending) == (before.replayed, 0), after
 
 
 @case
@@ -96,7 +100,7 @@ def unreferenced_results_are_run(view):
     step()
     torch._lazy.wait_device_ops()
     after = byway.lazy.statistics()
-    assert after.executed - before.executed == 6 and after.pending == 0, (before, after)
+    assert (after.executed - before.executed, after.pending) == (6, 0), (before, after)
 
 
 @case
@@ -140,7 +144,7 @@ def asynchronous(view):
     (result,) = works[4].get_future().value()
     step()
     same(result, wanted[4])
-    for x, value in zip(xs, wanted):
+    for x, value in zip(xs, wanted, strict=True):
         same(x, value)
     del works
     dropped = lazy(data(view.rank, 7, 4))
@@ -213,7 +217,7 @@ def threads(view):
     def record(which):
         try:
             turn.wait()
-            for call in range(20):
+            for _ in range(20):
                 x = lazy(data(view.rank, 7, 16))
                 dist.all_reduce(x, group=view.group)
                 rows[which].append(x + which)
@@ -295,9 +299,7 @@ def batch(rank, at):
 
 def network():
     torch.manual_seed(3)
-    return torch.nn.Sequential(
-        torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)
-    )
+    return torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
 
 
 def trained_alone(size, steps):
@@ -313,7 +315,7 @@ def trained_alone(size, steps):
 
 
 def close(model, size, steps):
-    for found, wanted in zip(model.parameters(), trained_alone(size, steps)):
+    for found, wanted in zip(model.parameters(), trained_alone(size, steps), strict=True):
         error = (found.detach().cpu() - wanted).abs().max() / wanted.abs().max()
         assert error < 1e-6, float(error)
 

@@ -16,10 +16,9 @@ def case(function):
 
 def run(context, name: str, ranks=None, *, mode: str = "record", pool: bool = False):
     """Runs a case in a rank that is one of `ranks`; the others only make the group."""
+    import byway.lazy
     import torch
     import torch._lazy
-
-    import byway.lazy
 
     byway.lazy.init(mode)
     torch.ops.byway_lazy.use_thread_pool(pool)
@@ -73,14 +72,18 @@ def same(tensor, expected, what: str = "") -> None:
     import torch
 
     found = tensor.detach().cpu()
-    wanted = expected if isinstance(expected, torch.Tensor) else torch.from_numpy(
-        np.array(expected, order="C")
+    wanted = (
+        expected
+        if isinstance(expected, torch.Tensor)
+        else torch.from_numpy(np.array(expected, order="C"))
     )
     assert found.dtype == wanted.dtype, f"{what}: {found.dtype}, not {wanted.dtype}"
     assert found.shape == wanted.shape, f"{what}: {tuple(found.shape)}, not {tuple(wanted.shape)}"
-    equal = torch.equal(torch.nan_to_num(found, nan=7e7), torch.nan_to_num(wanted, nan=7e7)) if (
-        found.is_floating_point()
-    ) else torch.equal(found, wanted)
+    equal = (
+        torch.equal(torch.nan_to_num(found, nan=7e7), torch.nan_to_num(wanted, nan=7e7))
+        if (found.is_floating_point())
+        else torch.equal(found, wanted)
+    )
     assert equal, f"{what}: {found.flatten()[:12]}, not {wanted.flatten()[:12]}"
 
 

@@ -313,7 +313,9 @@ def functional(view):
     x = mine(view, 1, 4)
     total = ops.wait_tensor(ops.all_reduce(x, "sum", name))
     whole = funcol.all_gather_tensor(x, 0, view.group)
-    part = ops.wait_tensor(ops.reduce_scatter_tensor(mine(view, 2, 4 * view.size), "sum", view.size, name))
+    part = ops.wait_tensor(
+        ops.reduce_scatter_tensor(mine(view, 2, 4 * view.size), "sum", view.size, name)
+    )
     first = ops.wait_tensor(ops.broadcast(x, 0, name))
     even = [2] * view.size
     turned = ops.wait_tensor(ops.all_to_all_single(mine(view, 3, 2 * view.size), even, even, name))

@@ -96,7 +96,7 @@ def parameters(view):
     with torch.no_grad():
         dist.all_reduce(weight, group=view.group)
     step()
-    assert weight.requires_grad and weight.is_leaf and weight._version == version
+    assert (weight.requires_grad, weight.is_leaf, weight._version) == (True, True, version)
     same(weight, data(0, 1, 4) * view.size)
 
 

@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Lazy mode, case by case: worlds and sub-groups, both modes, lazy thread pool, debug mode."""
 
-import lazy_program
+import lazy_program  # noqa: F401
 import lazy_run
-import lazy_values
-import lazy_views
+import lazy_values  # noqa: F401
+import lazy_views  # noqa: F401
 import pytest
 import ranks
 
 NAMES = sorted(lazy_run.CASES)
 VALUES = sorted(name for name in NAMES if lazy_run.CASES[name].__module__ == "lazy_values")
-PROGRAMS = {lazy_program, lazy_views}
 # They count graphs, which a cut makes more of, or hold calls back, which a cut does not.
 RECORD_ONLY = {"one_compilation", "same_graph_other_operation", "training"}
 DETAIL = ["all_reduce", "all_gather", "all_to_all_single", "asynchronous", "collective_on_views"]
 
 
 def run_in_rank(context, name, members, mode, pool):
-    import lazy_program  # noqa: F401
-    import lazy_values  # noqa: F401
-    import lazy_views  # noqa: F401
-
     return lazy_run.run(context, name, members, mode=mode, pool=pool)
 
 
@@ -48,7 +43,7 @@ def test_cut(name):
     run(ranks.team(2), name, mode="cut")
 
 
-@pytest.mark.parametrize("name", ["asynchronous", "one_compilation", "unreferenced_results_are_run"])
+@pytest.mark.parametrize("name", ["asynchronous", "one_compilation", "reused_ir"])
 def test_thread_pool(name):
     run(ranks.team(2), name, pool=True)
 

@@ -16,23 +16,28 @@ SCRIPT = pathlib.Path(__file__).with_name("lazy_exits.py")
 def test_argument_errors_are_eagers_at_the_call():
     for pairs, mixed in ranks.team(2).run(lazy_errors.argument_errors):
         for eager, recorded in pairs:
-            assert eager[0] and recorded == eager
-        assert mixed[0] == "ValueError" and "beside lazy ones" in mixed[1]
+            assert eager[0], eager
+            assert recorded == eager
+        assert mixed[0] == "ValueError"
+        assert "beside lazy ones" in mixed[1]
 
 
 def test_an_error_of_the_step_keeps_its_type_until_reset():
     team = ranks.team(2)
     seen = team.run(lazy_errors.late_peer, seconds=90)[0]
     team.end()  # a group of it is broken
-    assert seen["flush"][0] == "DistBackendError" and "rank" in seen["flush"][1], seen
-    assert seen["next"][0] == "DistBackendError" and "byway.lazy.reset()" in seen["next"][1], seen
+    kinds = [seen[call][0] for call in ("flush", "next")]
+    assert kinds == ["DistBackendError"] * 2, seen
+    assert "rank" in seen["flush"][1], seen
+    assert "byway.lazy.reset()" in seen["next"][1], seen
 
 
 def test_lazy_tensors_without_lazy_mode_are_an_error():
     team = ranks.team(2, BYWAY_LAZY="record")  # a team that nobody else turns lazy mode on in
     for told in team.run(lazy_errors.without_init):
         for kind, text in told:
-            assert kind == "NotImplementedError" and "byway.lazy.init()" in text, told
+            assert kind == "NotImplementedError", told
+            assert "byway.lazy.init()" in text, told
     team.end()
 
 
@@ -80,5 +85,6 @@ def test_a_killed_peer_is_named(name, tmp_path):
     assert statuses == [0, 0, -9], outputs
     for out, err in outputs[:2]:
         kind, seconds, text = out.split(" ", 2)
-        assert kind == "DistBackendError" and "rank 2" in text, (out, err)
+        assert kind == "DistBackendError", (out, err)
+        assert "rank 2" in text, (out, err)
         assert float(seconds) < 10, out

@@ -3,10 +3,11 @@
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
-#include <torch/library.h>
 
 #include <string>
+
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/library.h>
 
 #include "byway/torch/lazy/check.h"
 #include "byway/torch/lazy/flush.h"
@@ -35,12 +36,10 @@ void bringFactor(RecordedCall& call) {
   if (!argument) return;
   const auto op = argument->toCustomClass<c10d::ReduceOp>();
   if (op->op_ != c10d::ReduceOp::PREMUL_SUM || !op->supplement_) return;
-  const auto* factor =
-      dynamic_cast<const c10d::NCCLPreMulSumSupplement*>(op->supplement_.get());
+  const auto* factor = dynamic_cast<const c10d::NCCLPreMulSumSupplement*>(op->supplement_.get());
   if (!factor || !factor->tensor_factor.defined() || !factor->tensor_factor.is_lazy()) return;
-  call.replaceArgument("reduce_op",
-                       c10::make_intrusive<c10d::ReduceOp>(
-                           c10d::makePreMulSum(factor->tensor_factor.cpu())));
+  call.replaceArgument("reduce_op", c10::make_intrusive<c10d::ReduceOp>(
+                                        c10d::makePreMulSum(factor->tensor_factor.cpu())));
 }
 
 // Which rank will send is known only once it has: received at once.
@@ -109,12 +108,15 @@ c10::IValue unwrapped(const c10::IValue& value) {
   }
   if (value.isTensorList()) {
     c10::List<at::Tensor> all;
-    for (const at::Tensor& tensor : value.toTensorVector()) all.push_back(unwrapped(tensor).toTensor());
+    for (const at::Tensor& tensor : value.toTensorVector())
+      all.push_back(unwrapped(tensor).toTensor());
     return all;
   }
-  if (!value.isList() || value.toListRef().empty() || !value.toListRef()[0].isTensorList()) return value;
+  if (!value.isList() || value.toListRef().empty() || !value.toListRef()[0].isTensorList())
+    return value;
   c10::List<c10::List<at::Tensor>> outer;
-  for (const c10::IValue& inner : value.toListRef()) outer.push_back(unwrapped(inner).toTensorList());
+  for (const c10::IValue& inner : value.toListRef())
+    outer.push_back(unwrapped(inner).toTensorList());
   return outer;
 }
 

@@ -2,11 +2,11 @@
 // The nodes that stand for a recorded call in the lazy graph.
 #pragma once
 
-#include <torch/csrc/lazy/ts_backend/ts_node.h>
-
 #include <cstdint>
 #include <memory>
 #include <vector>
+
+#include <torch/csrc/lazy/ts_backend/ts_node.h>
 
 namespace byway::pytorch::lazy {
 

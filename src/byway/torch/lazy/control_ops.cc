@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What python/byway/lazy calls, as operators, so that this library needs no Python of its own.
-#include <torch/csrc/lazy/core/config.h>
-#include <torch/library.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <torch/csrc/lazy/core/config.h>
+#include <torch/library.h>
 
 #include "byway/torch/lazy/check.h"
 #include "byway/torch/lazy/flush.h"

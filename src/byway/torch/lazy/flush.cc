@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/torch/lazy/flush.h"
 
-#include <torch/csrc/lazy/backend/backend_device.h>
-#include <torch/csrc/lazy/core/lazy_graph_executor.h>
-
 #include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <set>
 #include <string_view>
+
+#include <torch/csrc/lazy/backend/backend_device.h>
+#include <torch/csrc/lazy/core/lazy_graph_executor.h>
 
 #include "byway/torch/lazy/lazy_work.h"
 #include "byway/torch/lazy/record_table.h"
@@ -31,9 +31,7 @@ Unwaited& unwaited() {
   return *all;
 }
 
-lz::BackendDevice lazyDevice() {
-  return lz::atenDeviceToBackendDevice(c10::Device(c10::kLazy, 0));
-}
+lz::BackendDevice lazyDevice() { return lz::atenDeviceToBackendDevice(c10::Device(c10::kLazy, 0)); }
 
 constexpr std::size_t kManyUnwaited = 1000;
 

@@ -17,8 +17,8 @@ void setLimit(std::int64_t calls);
 // Runs every live tensor's graph, like torch._lazy.mark_step(wait=True), but throws the error of a
 // recorded call as that call threw it.
 void flush();
-// Begins everything that was recorded; waits for nothing whose Work was dropped unwaited, since what
-// the peer needs for it may come after this. Nothing to do: returns at once.
+// Begins everything that was recorded; waits for nothing whose Work was dropped unwaited, since
+// what the peer needs for it may come after this. Nothing to do: returns at once.
 void flushCalls();
 // Results that are waited for by nobody but the step mark.
 void markUnwaited(const Tensors& results);

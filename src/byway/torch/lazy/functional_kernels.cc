@@ -2,6 +2,7 @@
 // Functional collectives (_c10d_functional) on lazy tensors.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
+
 #include <torch/library.h>
 
 #include "byway/torch/lazy/flush.h"
@@ -85,10 +86,9 @@ at::Tensor waitTensor(const at::Tensor& tensor) { return tensor; }
 }  // namespace
 
 TORCH_LIBRARY_IMPL(_c10d_functional, Lazy, library) {
-  for (const char* op :
-       {"all_reduce", "all_reduce_coalesced", "all_gather_into_tensor",
-        "all_gather_into_tensor_coalesced", "reduce_scatter_tensor",
-        "reduce_scatter_tensor_coalesced", "all_to_all_single", "broadcast"}) {
+  for (const char* op : {"all_reduce", "all_reduce_coalesced", "all_gather_into_tensor",
+                         "all_gather_into_tensor_coalesced", "reduce_scatter_tensor",
+                         "reduce_scatter_tensor_coalesced", "all_to_all_single", "broadcast"}) {
     library.impl(op, torch::CppFunction::makeFromBoxedFunction<&functionalKernel>());
   }
   library.impl("wait_tensor", &waitTensor);

@@ -79,8 +79,8 @@ std::vector<at::Tensor> LazyWork::result() {
 
 c10::intrusive_ptr<c10::ivalue::Future> LazyWork::getFuture() {
   wait(kNoTimeout);
-  auto future = c10::make_intrusive<c10::ivalue::Future>(
-      c10::ListType::create(c10::TensorType::get()));
+  auto future =
+      c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
   future->markCompleted(c10::IValue(tensors_));
   return future;
 }

@@ -2,10 +2,10 @@
 // The Work of a recorded call.
 #pragma once
 
-#include <torch/csrc/distributed/c10d/Work.hpp>
-
 #include <mutex>
 #include <optional>
+
+#include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "byway/torch/lazy/recorder.h"
 
@@ -35,8 +35,8 @@ class LazyWork final : public c10d::Work {
   Tensors tensors_;
 };
 
-// Between these, on this thread, Works that are dropped are those of a window's calls, of which none
-// is waited for before the last one has begun.
+// Between these, on this thread, Works that are dropped are those of a window's calls, of which
+// none is waited for before the last one has begun.
 void beginWindow();
 void endWindow();
 

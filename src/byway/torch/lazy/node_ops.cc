@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the nodes of the graph do when it runs. Without alias annotations: results are always new.
 #include <ATen/ops/full.h>
+
 #include <torch/library.h>
 
 #include "byway/torch/lazy/record_table.h"

@@ -2,9 +2,10 @@
 #include "byway/torch/lazy/record_table.h"
 
 #include <c10/util/Exception.h>
-#include <torch/csrc/lazy/core/config.h>
 
 #include <utility>
+
+#include <torch/csrc/lazy/core/config.h>
 
 namespace byway::pytorch::lazy {
 namespace {

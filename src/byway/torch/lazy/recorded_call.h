@@ -6,12 +6,13 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "byway/torch/lazy/roles.h"
 

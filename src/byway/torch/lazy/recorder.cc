@@ -4,9 +4,10 @@
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/full.h>
-#include <torch/csrc/lazy/core/tensor_impl.h>
 
 #include <utility>
+
+#include <torch/csrc/lazy/core/tensor_impl.h>
 
 #include "byway/torch/lazy/record_table.h"
 
@@ -71,9 +72,8 @@ Tensors Recorder::record(RecordedCall call, const Tensors& inputs) {
   std::vector<lz::Shape> shapes = lazyShapes(call.outputShapes());
   shapes.insert(shapes.begin(), numberShape());
   const auto record = RecordTable::instance().add(std::move(call), false);
-  const lz::NodePtr node =
-      std::make_shared<CollNode>(NodeKind::Run, operands, std::move(shapes),
-                                 std::make_shared<RecordUse>(record->sequence()));
+  const lz::NodePtr node = std::make_shared<CollNode>(
+      NodeKind::Run, operands, std::move(shapes), std::make_shared<RecordUse>(record->sequence()));
   setToken(lz::Value(node, 0), device);
   return tensorsOf(node, 1, device);
 }

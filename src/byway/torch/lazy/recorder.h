@@ -3,11 +3,12 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <torch/csrc/lazy/core/tensor.h>
 
 #include <memory>
 #include <mutex>
 #include <vector>
+
+#include <torch/csrc/lazy/core/tensor.h>
 
 #include "byway/torch/lazy/coll_node.h"
 #include "byway/torch/lazy/recorded_call.h"

@@ -2,18 +2,18 @@
 // What each c10d operator does with the tensors it is given; its schema does not say.
 #pragma once
 
-#include <torch/csrc/distributed/c10d/Types.hpp>
-#include <torch/csrc/distributed/c10d/Work.hpp>
-
 #include <string_view>
 #include <vector>
+
+#include <torch/csrc/distributed/c10d/Types.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
 
 namespace byway::pytorch::lazy {
 
 enum class Role : char { In, Out, InOut };
 
 struct OpRoles {
-  std::string_view op;      // without namespace
+  std::string_view op;  // without namespace
   c10d::OpType type;
   std::vector<Role> roles;  // of its first arguments, which hold its tensors
   bool isMessage = false;   // point to point: has no async_op argument, always starts and waits
