@@ -46,9 +46,11 @@ def _load():
 
     extension = load()
     file = _library(extension)
+    extension.guard_lazy_tensors(False)  # the library's kernels take the guard's place
     try:
         torch.ops.load_library(file)
     except OSError as error:
+        extension.guard_lazy_tensors(True)
         raise ImportError(
             f"byway's lazy mode does not fit torch {torch.__version__}; everything else works "
             f"without it. {file}: {error}"

@@ -3,13 +3,14 @@
 
 #include <ATen/native/CPUFallback.h>
 #include <c10/util/Exception.h>
-#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
-#include <torch/library.h>
 
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/library.h>
 
 #include "byway/torch/hook.h"
 
@@ -41,15 +42,32 @@ void refuseLazy(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   at::native::cpu_fallback(op, stack);  // as torch does
 }
 
-const std::vector<const char*> kOperators = {
-    "allreduce_", "allreduce_coalesced_", "broadcast_", "reduce_", "allgather_", "_allgather_base_",
-    "allgather_coalesced_", "allgather_into_tensor_coalesced_", "gather_", "scatter_",
-    "reduce_scatter_", "_reduce_scatter_base_", "reduce_scatter_tensor_coalesced_", "alltoall_",
-    "alltoall_base_", "send", "recv_", "recv_any_source_"};
-const std::vector<const char*> kFunctional = {
-    "all_reduce", "all_reduce_coalesced", "all_gather_into_tensor",
-    "all_gather_into_tensor_coalesced", "reduce_scatter_tensor",
-    "reduce_scatter_tensor_coalesced", "all_to_all_single", "broadcast"};
+const std::vector<const char*> kOperators = {"allreduce_",
+                                             "allreduce_coalesced_",
+                                             "broadcast_",
+                                             "reduce_",
+                                             "allgather_",
+                                             "_allgather_base_",
+                                             "allgather_coalesced_",
+                                             "allgather_into_tensor_coalesced_",
+                                             "gather_",
+                                             "scatter_",
+                                             "reduce_scatter_",
+                                             "_reduce_scatter_base_",
+                                             "reduce_scatter_tensor_coalesced_",
+                                             "alltoall_",
+                                             "alltoall_base_",
+                                             "send",
+                                             "recv_",
+                                             "recv_any_source_"};
+const std::vector<const char*> kFunctional = {"all_reduce",
+                                              "all_reduce_coalesced",
+                                              "all_gather_into_tensor",
+                                              "all_gather_into_tensor_coalesced",
+                                              "reduce_scatter_tensor",
+                                              "reduce_scatter_tensor_coalesced",
+                                              "all_to_all_single",
+                                              "broadcast"};
 
 std::unique_ptr<torch::Library> registered(const char* space, const std::vector<const char*>& ops) {
   auto library = std::make_unique<torch::Library>(torch::Library::IMPL, space,

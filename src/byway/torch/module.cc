@@ -85,9 +85,7 @@ PYBIND11_MODULE(_C, module) {
              py::arg("options"), py::arg("name"), py::arg("timeout"), py::arg("group"),
              py::arg("global_ranks"));
   guardLazyTensors(true);
-  module.def("lazy_link", [] {
-    guardLazyTensors(false);
-    return reinterpret_cast<std::uintptr_t>(&lazyLink());
-  });
+  module.def("guard_lazy_tensors", &guardLazyTensors, py::arg("on"));
+  module.def("lazy_link", [] { return reinterpret_cast<std::uintptr_t>(&lazyLink()); });
   module.def("shutdown_all", &shutdownAll, py::arg("seconds"));
 }

@@ -53,7 +53,9 @@ def argument_errors(context):
     dist.all_reduce(x)
     torch._lazy.mark_step()
     same(x, sum(data(rank, 1, 4) for rank in range(context.size)))
-    mixed = _told(lambda: dist.all_gather([torch.ones(2)] * context.size, lazy(np.ones(2, np.float32))))
+    mixed = _told(
+        lambda: dist.all_gather([torch.ones(2)] * context.size, lazy(np.ones(2, np.float32)))
+    )
     return pairs, mixed
 
 

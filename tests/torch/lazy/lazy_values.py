@@ -45,7 +45,7 @@ def all_reduce_scaled(view):
     dist.all_reduce(z, dist._make_nccl_premul_sum(factor), group=view.group)
     step()
     size = np.float32(view.size)
-    same(x, sum(a / size for a in every(view, 1, 6)), "AVG")
+    same(x, sum(every(view, 1, 6)) / size, "AVG")
     same(y, sum(np.float32(0.5) * a for a in every(view, 2, 6)), "PREMUL_SUM")
     same(z, sum(np.float32(4) * a for a in every(view, 3, 6)), "PREMUL_SUM by a tensor")
 
