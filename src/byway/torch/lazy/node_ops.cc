@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the nodes of the graph do when it runs. Without alias annotations: results are always new.
-#include <ATen/ops/full.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
 
 #include <torch/library.h>
 
@@ -10,7 +11,11 @@ namespace byway::pytorch::lazy {
 namespace {
 
 std::int64_t valueOf(const at::Tensor& number) { return *number.const_data_ptr<std::int64_t>(); }
-at::Tensor asTensor(std::int64_t number) { return at::full({1}, number, at::kLong); }
+at::Tensor asTensor(std::int64_t number) {
+  at::Tensor tensor = at::empty({1}, at::kLong);
+  *tensor.mutable_data_ptr<std::int64_t>() = number;
+  return tensor;
+}
 
 // The interpreter that runs the graph turns errors into text; the original is kept for flush().
 template <typename Fn>
@@ -37,6 +42,7 @@ std::shared_ptr<Record> runRecord(std::int64_t sequence, const Tensors& inputs) 
 
 Tensors run(const at::Tensor& token, at::TensorList inputs) {
   const std::int64_t sequence = valueOf(token);
+  const at::AutoDispatchBelowADInplaceOrView withoutAutograd;
   Tensors results = runRecord(sequence, inputs.vec())->results();
   results.insert(results.begin(), asTensor(sequence + 1));
   return results;

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
 namespace byway::pytorch::lazy {
 
 TensorShape shapeOf(const at::Tensor& tensor) {
@@ -131,6 +133,57 @@ RecordedCall::Result RecordedCall::make(const Tensors& inputs, bool shapesOnly) 
 const c10::IValue* RecordedCall::argument(const std::string& name) const {
   const auto index = op_.schema().argumentIndexWithName(name);
   return index ? &arguments_.at(static_cast<std::size_t>(*index)) : nullptr;
+}
+
+namespace {
+
+void append(std::string& bytes, std::int64_t number) {
+  bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+// False for what may hide more than it shows.
+bool appendArgument(std::string& bytes, const std::string& name, const c10::IValue& value) {
+  if (value.isNone()) return true;
+  if (value.isBool()) {
+    append(bytes, value.toBool() ? 1 : 0);
+  } else if (value.isInt()) {
+    append(bytes, value.toInt());
+  } else if (value.isIntList()) {
+    const auto numbers = value.toIntVector();
+    append(bytes, static_cast<std::int64_t>(numbers.size()));
+    for (const std::int64_t number : numbers) append(bytes, number);
+  } else if (name == "reduce_op") {
+    const auto op = value.toCustomClass<c10d::ReduceOp>();
+    append(bytes, static_cast<std::int64_t>(op->op_));
+    return op->op_ != c10d::ReduceOp::PREMUL_SUM;
+  } else if (name == "process_group") {
+    const auto group = value.toCustomClass<c10d::ProcessGroup>();
+    append(bytes, static_cast<std::int64_t>(group->getID()));
+    bytes += group->getGroupName();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::string> RecordedCall::signature() const {
+  std::string bytes = name_;
+  const auto& named = op_.schema().arguments();
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    if (!appendArgument(bytes, named[i].name(), arguments_[i])) return std::nullopt;
+  }
+  for (const Part& part : parts_) {
+    append(bytes, static_cast<std::int64_t>(part.lengths.size()));
+    for (const std::size_t length : part.lengths) append(bytes, static_cast<std::int64_t>(length));
+    for (const TensorShape& shape : part.shapes) {
+      append(bytes, static_cast<std::int64_t>(shape.dtype));
+      append(bytes, static_cast<std::int64_t>(shape.sizes.size()));
+      for (const std::int64_t size : shape.sizes) append(bytes, size);
+    }
+  }
+  return bytes;
 }
 
 void RecordedCall::replaceArgument(const std::string& name, c10::IValue value) {

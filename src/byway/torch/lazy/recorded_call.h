@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ class RecordedCall {
   Result make(const Tensors& inputs, bool shapesOnly = false) const;
   // An argument by the name that the schema gives it; null without.
   const c10::IValue* argument(const std::string& name) const;
+  // All that its arguments' checks depend on, as bytes; nothing where that is not known.
+  std::optional<std::string> signature() const;
   void replaceArgument(const std::string& name, c10::IValue value);
   // What the operator returns where its outputs are the caller's own tensors.
   static void pushReturns(const c10::OperatorHandle& op, const c10::IValue& first,
