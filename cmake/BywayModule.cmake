@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # byway_module(name DEPENDS modules... [LIBS libraries...] [TEST_LIBS libraries-or-modules...]
-#              [PUBLIC headers...] [INTERNAL])
+#              [PUBLIC headers...] [EXCLUDE subfolder] [INTERNAL])
 # One source folder = one static library `byway_<name>`; every *_test.cc in it (also one level down)
 # becomes part of the test program `<name>_test`, registered test by test:
 #   suites named Timed...  measure time: each runs alone, with the label `timed` (not under sanitizers)
@@ -17,12 +17,15 @@ if(BYWAY_WERROR)
 endif()
 
 function(byway_module name)
-  cmake_parse_arguments(ARG "INTERNAL" "" "DEPENDS;LIBS;TEST_LIBS;PUBLIC" ${ARGN})
+  cmake_parse_arguments(ARG "INTERNAL" "EXCLUDE" "DEPENDS;LIBS;TEST_LIBS;PUBLIC" ${ARGN})
   foreach(header ${ARG_PUBLIC})
     set_property(GLOBAL APPEND PROPERTY BYWAY_PUBLIC_HEADERS byway/${name}/${header})
     install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/byway/${name})
   endforeach()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  if(ARG_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${ARG_EXCLUDE}/")
+  endif()
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "(^|/)(.*_(test|main)|module)\\.cc$")

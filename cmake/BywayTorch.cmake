@@ -93,3 +93,22 @@ function(byway_torch_extension)
   install(TARGETS byway_torch_extension LIBRARY DESTINATION ${folder} COMPONENT python)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/_C.json DESTINATION ${folder} COMPONENT python)
 endfunction()
+
+# Lazy mode (src/byway/torch/lazy): a library of its own, since it is bound to parts of torch that
+# change most. Loaded by byway.lazy.init() from beside the extension. Another torch than the one it is
+# written for loses lazy mode and nothing else.
+function(byway_torch_lazy_library)
+  if(BYWAY_TORCH_VERSION VERSION_LESS 2.13 OR BYWAY_TORCH_VERSION VERSION_GREATER_EQUAL 2.14)
+    message(STATUS "Lazy mode: left out (written for torch 2.13, this is ${BYWAY_TORCH_VERSION})")
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/lazy/*.cc)
+  add_library(byway_torch_lazy MODULE ${sources})
+  target_include_directories(byway_torch_lazy PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(byway_torch_lazy PRIVATE byway_warnings Byway::torch)
+  set_target_properties(byway_torch_lazy PROPERTIES
+    PREFIX "" OUTPUT_NAME _lazy SUFFIX ${BYWAY_PYTHON_SUFFIX} CXX_VISIBILITY_PRESET hidden
+    UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0  # torch's headers are most of the work
+    INSTALL_RPATH "$ORIGIN/../../torch/lib")
+  install(TARGETS byway_torch_lazy LIBRARY DESTINATION ${BYWAY_PYTHON_PLATLIB}/byway/torch)
+endfunction()

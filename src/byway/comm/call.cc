@@ -355,11 +355,12 @@ CallGroup everybody(const CommunicatorState& state) {
   return group;
 }
 
-void checkOrRefuse(CommunicatorState& state, const std::function<void()>& check) {
+void checkOrRefuse(CommunicatorState& state, const CallOptions& options,
+                   const std::function<void()>& check) {
   try {
     check();
   } catch (const Error& error) {
-    state.engine->refuse(*state.open(), error);
+    if (!options.checkOnly) state.engine->refuse(*state.open(), error);
     throw Error(error.code(), error.what(), state.rank);
   }
 }
@@ -368,12 +369,14 @@ Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& min
                 const CallOptions& options) {
   const auto channel = state.open();
   Made made;
-  try {
-    made = makeRequest(state, call, mine, options);
-  } catch (const Error& error) {
-    state.engine->refuse(*channel, error);
-    throw Error(error.code(), error.what(), state.rank);
-  }
+  checkOrRefuse(state, options, [&] {
+    if (options.checkOnly) {
+      prepareCall(state, call, mine, options);
+    } else {
+      made = makeRequest(state, call, mine, options);
+    }
+  });
+  if (options.checkOnly) return {};
   if (!made.found.plan) return submitComing(state, channel, call, std::move(made), options);
   return {state.engine, state.engine->submit(*channel, std::move(made.request))};
 }

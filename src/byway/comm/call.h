@@ -41,7 +41,8 @@ void bringPlan(CommunicatorState& state, const std::shared_ptr<ComingPlan>& comi
 // All ranks in order.
 CallGroup everybody(const CommunicatorState& state);
 // Runs a check that comes before submitCall(); what it throws takes the call's number, as there.
-void checkOrRefuse(CommunicatorState& state, const std::function<void()>& check);
+void checkOrRefuse(CommunicatorState& state, const CallOptions& options,
+                   const std::function<void()>& check);
 // What a call's plan would be; prepared plans are kept for the calls to come.
 std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call, bool prepare);
 

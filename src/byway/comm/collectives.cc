@@ -87,7 +87,7 @@ Call rootedCall(const CommunicatorState& state, Collective collective, const Ran
 Work callRooted(CommunicatorState& state, Collective collective, const RankCounts& counts,
                 DType dtype, int root, const FusedArgs& mine, const CallOptions& options) {
   std::optional<Call> call;
-  checkOrRefuse(state, [&] { call = rootedCall(state, collective, counts, dtype, root); });
+  checkOrRefuse(state, options, [&] { call = rootedCall(state, collective, counts, dtype, root); });
   return submitCall(state, *call, mine, options);
 }
 
@@ -210,7 +210,8 @@ Work Communicator::allToAll(const Region& input, const Region& output,
                             const std::vector<std::uint64_t>& recvCounts, DType dtype,
                             const CallOptions& options) {
   std::optional<Call> call;
-  checkOrRefuse(*state_, [&] { call = ownAllToAll(*state_, sendCounts, recvCounts, dtype); });
+  checkOrRefuse(*state_, options,
+                [&] { call = ownAllToAll(*state_, sendCounts, recvCounts, dtype); });
   const FusedArgs mine{input, output};
   return state_->options.exchangeCounts ? submitExchanged(*state_, *call, mine, options)
                                         : submitCall(*state_, *call, mine, options);
@@ -239,7 +240,7 @@ Work Communicator::barrier(const CallOptions& options) {
 Work Communicator::allReduceCoalesced(std::span<const Region> inputs,
                                       std::span<const Region> outputs, DType dtype,
                                       const Reduction& reduction, const CallOptions& options) {
-  checkOrRefuse(*state_, [&] { checkLists(inputs, outputs, dtype, 1); });
+  checkOrRefuse(*state_, options, [&] { checkLists(inputs, outputs, dtype, 1); });
   const Region input = joined(inputs);
   return allReduce(input, joined(outputs), input.bytes() / sizeOf(dtype), dtype, reduction,
                    options);
@@ -248,7 +249,7 @@ Work Communicator::allReduceCoalesced(std::span<const Region> inputs,
 Work Communicator::allGatherCoalesced(std::span<const Region> inputs,
                                       std::span<const Region> outputs, DType dtype,
                                       const CallOptions& options) {
-  checkOrRefuse(*state_, [&] { checkLists(inputs, outputs, dtype, state_->size); });
+  checkOrRefuse(*state_, options, [&] { checkLists(inputs, outputs, dtype, state_->size); });
   const Region input = joined(inputs);
   return allGather(input, interleaved(outputs, state_->size), input.bytes() / sizeOf(dtype), dtype,
                    options);
@@ -257,7 +258,7 @@ Work Communicator::allGatherCoalesced(std::span<const Region> inputs,
 Work Communicator::reduceScatterCoalesced(std::span<const Region> inputs,
                                           std::span<const Region> outputs, DType dtype,
                                           const Reduction& reduction, const CallOptions& options) {
-  checkOrRefuse(*state_, [&] { checkLists(outputs, inputs, dtype, state_->size); });
+  checkOrRefuse(*state_, options, [&] { checkLists(outputs, inputs, dtype, state_->size); });
   const Region output = joined(outputs);
   return reduceScatter(interleaved(inputs, state_->size), output, output.bytes() / sizeOf(dtype),
                        dtype, reduction, options);

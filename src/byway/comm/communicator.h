@@ -69,6 +69,9 @@ struct CallOptions {
   // communicators of their own: how many there are, this one counted. 0: not stated; the call takes
   // the links as its own, as with 1 (docs/planner.md). All ranks must state the same.
   int liveGroups = 0;
+  // Checks the arguments and throws for what is wrong with them, as always, but makes no call:
+  // takes no number, tells no rank, and gives a Work that is done.
+  bool checkOnly = false;
 };
 
 // One of the groups of a fused call. `ranks` are ranks of the communicator; their order is the

@@ -53,7 +53,8 @@ Call completed(const CommunicatorState& state, Call own, const Counts& rows) {
 Work submitExchanged(CommunicatorState& state, const Call& call, const FusedArgs& mine,
                      const CallOptions& options) {
   OperationRequest request;
-  checkOrRefuse(state, [&] { request = prepareCall(state, call, mine, options); });
+  checkOrRefuse(state, options, [&] { request = prepareCall(state, call, mine, options); });
+  if (options.checkOnly) return {};
   const auto n = static_cast<std::ptrdiff_t>(state.size);
   const auto first = call.groups[0].counts.begin() + state.rank * n;
   auto exchange = std::make_shared<Exchange>();

@@ -49,6 +49,7 @@ Work Communicator::batch(std::span<const SendOrRecv> parts, const CallOptions& o
     throw Error(ErrorCode::InvalidArgument, fmt::format("{} is no timeout", request.timeout),
                 state_->rank);
   }
+  if (options.checkOnly) return {};
   request.keepAlive = options.keepAlive;
   return {state_->engine, state_->engine->submit(*channel, std::move(request))};
 }

@@ -26,6 +26,7 @@ constexpr std::array kVariables{
     Variable{"BYWAY_SIZE", "the number of ranks, as `byway run` sets it"},
     Variable{"BYWAY_STORE", "a folder that all ranks of the job share, new for every job"},
     Variable{"BYWAY_UCX_*", "any setting of UCX by its name without UCX_ (BYWAY_UCX_TLS)"},
+    Variable{"BYWAY_LAZY", "lazy mode: record or cut"},
     Variable{"BYWAY_DEFAULT", "PyTorch: 1 makes byway the default backend of CPU tensors"},
     Variable{"BYWAY_AS", "PyTorch: gloo makes that name create byway's backend"},
     Variable{"BYWAY_TORCH_EXTENSION", "PyTorch: the file of the extension module"},

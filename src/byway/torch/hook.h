@@ -3,6 +3,10 @@
 // must bring its own up to date first.
 #pragma once
 
+namespace c10d {
+class Backend;
+}
+
 namespace byway::pytorch {
 
 // `operation` is torch's name of the call ("all_reduce", "send", ...). What it throws is the call's
@@ -11,5 +15,18 @@ using CallHook = void (*)(const char* operation);
 
 void setCallHook(CallHook hook);
 void runCallHook(const char* operation);
+
+// While set on this thread, calls are only checked: a call with wrong arguments throws as always,
+// one with right ones does nothing, and neither is seen by other ranks or counted.
+void setChecking(bool on);
+bool isChecking();
+
+// What lazy mode, a library of its own, is given of this one.
+struct LazyLink {
+  void (*setHook)(CallHook hook);
+  void (*setChecking)(bool on);
+  bool (*isByway)(const c10d::Backend& backend);
+};
+const LazyLink& lazyLink();
 
 }  // namespace byway::pytorch

@@ -7,6 +7,8 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "byway/base/log.h"
+#include "byway/torch/hook.h"
+#include "byway/torch/lazy_guard.h"
 #include "byway/torch/process_group.h"
 #include "byway/torch/torch_version.h"
 #include "byway/torch/traced_work.h"
@@ -82,5 +84,8 @@ PYBIND11_MODULE(_C, module) {
   module.def("create_group", &createGroup, py::arg("store"), py::arg("rank"), py::arg("size"),
              py::arg("options"), py::arg("name"), py::arg("timeout"), py::arg("group"),
              py::arg("global_ranks"));
+  guardLazyTensors(true);
+  module.def("guard_lazy_tensors", &guardLazyTensors, py::arg("on"));
+  module.def("lazy_link", [] { return reinterpret_cast<std::uintptr_t>(&lazyLink()); });
   module.def("shutdown_all", &shutdownAll, py::arg("seconds"));
 }

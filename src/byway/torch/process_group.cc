@@ -102,7 +102,14 @@ void ProcessGroupByway::abort() {
 
 void ProcessGroupByway::shutdown() {
   const WithoutGil released;
+  std::exception_ptr error;
+  try {
+    runCallHook("shutdown");
+  } catch (...) {
+    error = std::current_exception();
+  }
   translated("byway: shutdown", [&] { communicator_->destroy(kDestroySeconds); });
+  if (error) std::rethrow_exception(error);
 }
 
 c10::intrusive_ptr<c10d::Backend> ProcessGroupByway::split(
@@ -137,6 +144,7 @@ ProcessGroupByway::WorkPtr ProcessGroupByway::call(const CallKind& kind, const T
                                                    const Tensors& outputs,
                                                    std::chrono::milliseconds timeout,
                                                    const std::function<void(Call&)>& make) {
+  if (isChecking()) return checkedOnly(make);
   runCallHook(kind.name);
   freeLeftovers();
   CallContext context = contextOf(kind);
@@ -175,6 +183,16 @@ ProcessGroupByway::WorkPtr ProcessGroupByway::call(const CallKind& kind, const T
   return work;
 }
 
+// Another name for the error is not needed: whoever asks makes the call to get it (hook.h).
+ProcessGroupByway::WorkPtr ProcessGroupByway::checkedOnly(const std::function<void(Call&)>& make) {
+  const WithoutGil released;
+  Call call(*communicator_, options_->timeout);
+  make(call);
+  auto work = c10::make_intrusive<WindowWork>(rank_, std::vector<c10::intrusive_ptr<WorkBase>>());
+  work->start();
+  return work;
+}
+
 void ProcessGroupByway::startCoalescing() {
   runCallHook("start_coalescing");
   const std::scoped_lock lock(windowMutex_);
@@ -182,6 +200,7 @@ void ProcessGroupByway::startCoalescing() {
 }
 
 ProcessGroupByway::WorkPtr ProcessGroupByway::endCoalescing() {
+  runCallHook("end_coalescing");
   std::vector<c10::intrusive_ptr<WorkBase>> calls;
   {
     const std::scoped_lock lock(windowMutex_);
@@ -200,10 +219,16 @@ CallOptions Call::options() const {
   CallOptions options;
   options.timeout = timeout_;
   options.keepAlive = holder_;
+  options.checkOnly = isChecking();
   return options;
 }
 
 void shutdownAll(Seconds bound) {
+  try {
+    runCallHook("shutdown");
+  } catch (...) {
+    // The process ends: nobody is there to be told.
+  }
   std::vector<std::weak_ptr<Communicator>> all;
   {
     const std::scoped_lock lock(live().mutex);

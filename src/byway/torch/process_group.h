@@ -99,6 +99,7 @@ class ProcessGroupByway final : public c10d::Backend {
   // arguments, throwing Error{InvalidArgument}, and submits.
   WorkPtr call(const CallKind& kind, const Tensors& inputs, const Tensors& outputs,
                std::chrono::milliseconds timeout, const std::function<void(Call&)>& make);
+  WorkPtr checkedOnly(const std::function<void(Call&)>& make);
   CallContext contextOf(const CallKind& kind);
   void checkRoot(std::int64_t root) const;
 

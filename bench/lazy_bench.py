@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Lazy mode's cost, and its overlap of calls with computation; two processes of this host.
+
+    bench/lazy_bench.py cost       recording a call; a step of 20 x (matmul, tanh, all_reduce)
+                                   against the eager loop, in alternation
+    bench/lazy_bench.py overlap    one lazy step with an asynchronous all_reduce on paced links and
+                                   computation that does not need it, against each alone
+
+Both print one JSON object and exit with 1 where a bar is missed. BYWAY_TORCH_EXTENSION names the
+extension, as in the tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+
+RANKS = 2
+SIZE = 64
+LENGTH = 20
+PAIRS = 21
+PACE = 40_000_000  # bytes/s
+RECORD_BAR_US, STEP_BAR, OVERLAP_BAR = 50.0, 1.0, 1.4
+
+
+def _timed(function) -> float:
+    import torch.distributed as dist
+
+    dist.barrier()
+    began = time.perf_counter()
+    function()
+    return time.perf_counter() - began
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """About 95 % of the median, from order statistics."""
+    ordered, count = sorted(values), len(values)
+    reach = 0.98 * count**0.5
+    return ordered[max(0, int(count / 2 - reach))], ordered[min(count - 1, int(count / 2 + reach))]
+
+
+def cost() -> dict:
+    import torch
+    import torch._lazy
+    import torch.distributed as dist
+
+    def program(x, weight):
+        for _ in range(LENGTH):
+            x = (x @ weight).tanh()
+            dist.all_reduce(x, dist.ReduceOp.AVG)
+        return x
+
+    start, matrix = torch.ones(SIZE, SIZE) / SIZE, torch.full((SIZE, SIZE), 1 / SIZE)
+    lazy_start, lazy_matrix = start.to("lazy"), matrix.to("lazy")
+
+    def eager():
+        program(start, matrix)
+
+    def recorded():
+        kept = program(lazy_start, lazy_matrix)
+        torch._lazy.mark_step(wait=True)
+        del kept
+
+    def recording(count=200):
+        x = torch.ones(4, device="lazy")
+        torch._lazy.mark_step(wait=True)
+        began = time.perf_counter()
+        for _ in range(count):
+            dist.all_reduce(x)
+        seconds = time.perf_counter() - began
+        torch._lazy.mark_step(wait=True)
+        return seconds / count * 1e6
+
+    for _ in range(3):
+        eager(), recorded(), recording()
+    pairs = [(_timed(eager), _timed(recorded)) for _ in range(PAIRS)]
+    record_us = statistics.median(recording() for _ in range(PAIRS))
+    ratios = [lazily / eagerly for eagerly, lazily in pairs]
+    low, high = interval(ratios)
+    return {
+        "record_us": record_us,
+        "eager_step_ms": statistics.median(e for e, _ in pairs) * 1e3,
+        "lazy_step_ms": statistics.median(lazily for _, lazily in pairs) * 1e3,
+        "lazy_over_eager": statistics.median(ratios),
+        "interval": [low, high],
+        "met": record_us < RECORD_BAR_US and low <= STEP_BAR,
+    }
+
+
+def overlap() -> dict:
+    import torch
+    import torch._lazy
+    import torch.distributed as dist
+
+    data = torch.ones(1_000_000, device="lazy")  # 4 MB: a tenth of a second of link time
+    matrix = torch.eye(512, device="lazy")
+    torch._lazy.mark_step(wait=True)
+    products = 1
+
+    def compute(x):
+        for _ in range(products):
+            x = x @ matrix
+        return x
+
+    def call_alone():
+        x = data * 1
+        dist.all_reduce(x, async_op=True).wait()
+        torch._lazy.mark_step(wait=True)
+
+    def compute_alone():
+        kept = compute(matrix)
+        torch._lazy.mark_step(wait=True)
+        del kept
+
+    def both():
+        x = data * 1
+        work = dist.all_reduce(x, async_op=True)
+        kept = compute(matrix)
+        work.wait()
+        torch._lazy.mark_step(wait=True)
+        del kept
+
+    call_alone(), call_alone()
+    wanted = _timed(call_alone)
+    compute_alone()
+    once = min(_timed(compute_alone) for _ in range(3))
+    # The same computation on every rank, as long as the transfer is.
+    chosen = [max(1, round(wanted / once))]
+    dist.broadcast_object_list(chosen, 0)
+    products = chosen[0]
+    both(), compute_alone(), call_alone()
+    rows = [(_timed(call_alone), _timed(compute_alone), _timed(both)) for _ in range(PAIRS)]
+    ratios = [together / max(call, alone) for call, alone, together in rows]
+    low, high = interval(ratios)
+    return {
+        "call_ms": statistics.median(row[0] for row in rows) * 1e3,
+        "compute_ms": statistics.median(row[1] for row in rows) * 1e3,
+        "both_ms": statistics.median(row[2] for row in rows) * 1e3,
+        "both_over_longer": statistics.median(ratios),
+        "interval": [low, high],
+        "met": low <= OVERLAP_BAR,
+    }
+
+
+def _rank(rank: int, name: str, store: str) -> None:
+    import byway.lazy
+    import torch
+    import torch.distributed as dist
+
+    import byway.torch
+
+    torch.set_num_threads(1)
+    byway.lazy.init()
+    dist.init_process_group(
+        "byway", rank=rank, world_size=RANKS, store=dist.FileStore(store, RANKS)
+    )
+    result = {"cost": cost, "overlap": overlap}[name]()
+    if rank == 0:
+        print(json.dumps({"byway": "lazy_bench", "what": name, "ranks": RANKS, **result}))
+    dist.barrier()
+    dist.destroy_process_group()
+    if not result["met"] and rank == 0:
+        sys.exit(1)
+
+
+def main() -> int:
+    if sys.argv[1:] not in (["cost"], ["overlap"]):
+        print(__doc__)
+        return 2
+    import multiprocessing
+
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if sys.argv[1] == "overlap":
+        os.environ["BYWAY_PACE"] = str(PACE)
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+    spawn = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder:
+        processes = [
+            spawn.Process(target=_rank, args=(rank, sys.argv[1], f"{folder}/store"))
+            for rank in range(RANKS)
+        ]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+    return max(abs(process.exitcode) for process in processes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

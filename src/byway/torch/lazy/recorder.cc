@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/torch/lazy/recorder.h"
+
+#include <ATen/FunctionalTensorWrapper.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/full.h>
+
+#include <utility>
+
+#include <torch/csrc/lazy/core/tensor_impl.h>
+
+#include "byway/torch/lazy/record_table.h"
+
+namespace byway::pytorch::lazy {
+
+namespace lz = torch::lazy;
+namespace fn = at::functionalization::impl;
+
+namespace {
+
+lz::Shape numberShape() { return {at::kLong, {1}}; }
+
+std::vector<lz::Shape> lazyShapes(const std::vector<TensorShape>& shapes) {
+  std::vector<lz::Shape> all;
+  for (const TensorShape& shape : shapes) all.emplace_back(shape.dtype, shape.sizes);
+  return all;
+}
+
+// `first`: of the node's outputs.
+Tensors tensorsOf(const lz::NodePtr& node, std::size_t first, const lz::BackendDevice& device) {
+  Tensors tensors;
+  for (std::size_t i = first; i < node->num_outputs(); ++i) {
+    tensors.push_back(
+        lz::CreateAtenFromLtcTensor(lz::LazyTensor::Create(lz::Value(node, i), device)));
+  }
+  return tensors;
+}
+
+lz::BackendDevice deviceOf(const Tensors& inputs) {
+  if (!inputs.empty()) return lz::GetLtcTensor(inputs[0])->GetDevice();
+  return lz::atenDeviceToBackendDevice(c10::Device(c10::kLazy, 0));
+}
+
+}  // namespace
+
+// Never destroyed: destroying a lazy tensor needs the executor.
+Recorder& Recorder::instance() {
+  static auto* const recorder = new Recorder();
+  return *recorder;
+}
+
+lz::Value Recorder::token(const lz::BackendDevice& device) {
+  if (!token_) {
+    const at::Tensor next = at::full({1}, RecordTable::instance().nextSequence(), at::kLong);
+    token_ = lz::LazyTensor::Create(next, device);
+  }
+  // A token without a graph: a step has run, and with it what began in it.
+  if (!token_->CurrentIrValue()) started_.clear();
+  return token_->GetIrValue();
+}
+
+// A new tensor each time, so that among the graph's roots it stands where the call does.
+void Recorder::setToken(lz::Value value, const lz::BackendDevice& device) {
+  token_ = lz::LazyTensor::Create(std::move(value), device);
+}
+
+Tensors Recorder::record(RecordedCall call, const Tensors& inputs) {
+  const std::scoped_lock lock(mutex_);
+  const auto device = deviceOf(inputs);
+  std::vector<lz::Value> operands = {token(device)};
+  for (const at::Tensor& input : inputs) operands.push_back(lz::GetLtcTensor(input)->GetIrValue());
+  std::vector<lz::Shape> shapes = lazyShapes(call.outputShapes());
+  shapes.insert(shapes.begin(), numberShape());
+  const auto record = RecordTable::instance().add(std::move(call), false);
+  const lz::NodePtr node = std::make_shared<CollNode>(
+      NodeKind::Run, operands, std::move(shapes), std::make_shared<RecordUse>(record->sequence()));
+  setToken(lz::Value(node, 0), device);
+  return tensorsOf(node, 1, device);
+}
+
+StartedCall Recorder::recordStart(RecordedCall call, const Tensors& inputs) {
+  const std::scoped_lock lock(mutex_);
+  const auto device = deviceOf(inputs);
+  std::vector<lz::Value> operands = {token(device)};
+  for (const at::Tensor& input : inputs) operands.push_back(lz::GetLtcTensor(input)->GetIrValue());
+  const auto record = RecordTable::instance().add(std::move(call), true);
+  const auto use = std::make_shared<RecordUse>(record->sequence());
+  const lz::NodePtr node = std::make_shared<CollNode>(
+      NodeKind::Start, operands, std::vector<lz::Shape>{numberShape(), numberShape()}, use);
+  setToken(lz::Value(node, 0), device);
+  started_.push_back(lz::LazyTensor::Create(lz::Value(node, 1), device));
+  return {use, started_.back(), record->call().outputShapes()};
+}
+
+Tensors Recorder::recordFinish(const StartedCall& started) {
+  const std::scoped_lock lock(mutex_);
+  const lz::NodePtr node = std::make_shared<CollNode>(
+      NodeKind::Finish, std::vector<lz::Value>{started.handle->GetIrValue()},
+      lazyShapes(started.shapes), started.use);
+  return tensorsOf(node, 0, started.handle->GetDevice());
+}
+
+void Recorder::recordAwait(const StartedCall& started) {
+  const std::scoped_lock lock(mutex_);
+  const auto device = started.handle->GetDevice();
+  const lz::NodePtr node = std::make_shared<CollNode>(
+      NodeKind::Await, std::vector<lz::Value>{token(device), started.handle->GetIrValue()},
+      std::vector<lz::Shape>{numberShape()}, started.use);
+  setToken(lz::Value(node, 0), device);
+}
+
+void Recorder::reset() {
+  const std::scoped_lock lock(mutex_);
+  started_.clear();
+  token_ = nullptr;
+}
+
+at::Tensor rawOf(const at::Tensor& tensor) {
+  if (!fn::isFunctionalTensor(tensor)) return tensor;
+  const at::AutoDispatchBelowADInplaceOrView below;
+  fn::sync(tensor);
+  return fn::from_functional_tensor(tensor);
+}
+
+void writeBack(const at::Tensor& tensor, const at::Tensor& value) {
+  if (!fn::isFunctionalTensor(tensor)) {
+    const auto destination = lz::GetLtcTensor(tensor);
+    destination->SetInPlaceIrValue(lz::GetLtcTensor(value)->GetIrValue());
+    return;
+  }
+  const at::AutoDispatchBelowADInplaceOrView below;
+  fn::replace_(tensor, value);
+  fn::commit_update(tensor);
+  fn::sync(tensor);
+}
+
+}  // namespace byway::pytorch::lazy
