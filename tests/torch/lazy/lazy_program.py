@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import resource
 import threading
 
@@ -19,11 +20,15 @@ def total(view, call, count):
     return sum(data(rank, call, count) for rank in range(view.size))
 
 
+unused_sizes = itertools.count(8)
+
+
 @case
 def one_compilation(view):
     """Ten equal steps with compute, sync and async calls: one graph; every call made once."""
     group, size = view.group, view.size
-    weight = lazy(data(view.rank, 1, 64).reshape(8, 8) / 16)
+    n = next(unused_sizes)  # no graph of an earlier run of this case fits
+    weight = lazy(data(view.rank, 1, n * n).reshape(n, n) / 16)
     step()
     torch._lazy.wait_device_ops()
     compiled, cached = counters("UncachedCompile", "CachedCompile")
@@ -31,12 +36,12 @@ def one_compilation(view):
     for _ in range(10):
         y = weight @ weight
         dist.all_reduce(y, group=group)
-        whole = torch.zeros(8 * size, 8, device="lazy")
+        whole = torch.zeros(n * size, n, device="lazy")
         work = dist.all_gather_into_tensor(whole, y.relu(), group=group, async_op=True)
         independent = y.tanh()
         work.wait()
         dist.broadcast(whole, view.world(0), group=group)
-        weight = (weight + independent * 0.125 + whole[:8] * 0.0625).clamp(-1, 1)
+        weight = (weight + independent * 0.125 + whole[:n] * 0.0625).clamp(-1, 1)
         step()
     torch._lazy.wait_device_ops()
     after = byway.lazy.statistics()
