@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import resource
 import threading
 
@@ -20,14 +19,23 @@ def total(view, call, count):
     return sum(data(rank, call, count) for rank in range(view.size))
 
 
-unused_sizes = itertools.count(8)
+used_size = 8
+
+
+def unused_size(group):
+    """One that no rank of the group has had: no graph of an earlier run fits."""
+    global used_size
+    size = torch.tensor([used_size + 1])
+    dist.all_reduce(size, dist.ReduceOp.MAX, group=group)
+    used_size = int(size)
+    return used_size
 
 
 @case
 def one_compilation(view):
     """Ten equal steps with compute, sync and async calls: one graph; every call made once."""
     group, size = view.group, view.size
-    n = next(unused_sizes)  # no graph of an earlier run of this case fits
+    n = unused_size(group)
     weight = lazy(data(view.rank, 1, n * n).reshape(n, n) / 16)
     step()
     torch._lazy.wait_device_ops()
