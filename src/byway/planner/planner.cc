@@ -267,6 +267,8 @@ class Choice {
     if (schedules_[i]) return;
     schedules_[i] = candidates_[i].build();
     plan_.considered[i].predicted = timeOf(*schedules_[i]);
+    // Messages of other live groups come in between; seen on a virtual clock.
+    if (shared_ && !candidates_[i].direct) plan_.considered[i].predicted += topology_.alpha;
   }
 
   void predictBest(bool direct) {
@@ -317,8 +319,7 @@ class Choice {
     auto relay = best(false);
     if (relay && packsLess(*relay)) relay = best(false);
     if (!relay) return direct;
-    const double doubt = shared_ ? kLiveDoubt : 1;
-    const bool pays = coarse(doubt * built(*relay).predicted) <
+    const bool pays = coarse(built(*relay).predicted) <
                       coarse((1 - kRelayMargin) * coarse(built(direct).predicted));
     return pays ? *relay : direct;
   }

@@ -49,9 +49,6 @@ struct Plan {
 // messages. Deterministic: ranks that ask the same get the same. Throws Error{InvalidArgument} for
 // groups that overlap, ranks out of range, or members that no link joins.
 inline constexpr double kRelayMargin = 0.02;
-// Among live groups the messages of others come in between: times on a virtual clock were up to a
-// quarter above the predicted ones, so relay must be predicted to gain more than that.
-inline constexpr double kLiveDoubt = 1.25;
 // Ten times what an LP of eight ranks takes at most (docs/planner.md).
 inline constexpr Seconds kPackingPays = 0.5;
 Plan plan(const PlanRequest& request, const Topology& topology);

@@ -72,12 +72,17 @@ int act(const std::string& command, const Action& action) {
   }
 }
 
-// Empty where the first word that is no option names a command, or there is none.
+// Empty where the first word that is no option names a command, or there is none; so for commands
+// of commands.
 std::string unknownCommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* at = &app;
   for (const std::string& word : arguments) {
     if (!word.empty() && word[0] == '-') continue;
-    const auto named = [&](const CLI::App* sub) { return sub->get_name() == word; };
-    return app.get_subcommands(named).empty() ? word : "";
+    const auto named =
+        at->get_subcommands([&](const CLI::App* s) { return s->get_name() == word; });
+    if (named.empty()) return word;
+    at = named[0];
+    if (at->get_subcommands([](const CLI::App*) { return true; }).empty()) return "";
   }
   return "";
 }

@@ -76,10 +76,9 @@ PlannedCell planCell(const DemoCell& cell, const Topology& topology) {
     planned.relayed = planned.relayed || made.relayed();
     planned.predicted = made.predicted;
     planned.directPredicted = made.directPredicted;
-    const double doubt = request.liveGroups > 1 ? kLiveDoubt : 1;
     for (const ConsideredCandidate& one : made.considered) {
       if (one.direct || one.predicted <= 0) continue;
-      planned.gain = std::max(planned.gain, made.directPredicted / (doubt * one.predicted));
+      planned.gain = std::max(planned.gain, made.directPredicted / one.predicted);
     }
   }
   return planned;

@@ -17,7 +17,7 @@ struct PlannedCell {
   Schedules direct, chosen;
   bool relayed = false;
   Seconds predicted = 0, directPredicted = 0;  // of one call by itself
-  double gain = 1;  // direct over the best relay that was built, as predicted, less kLiveDoubt
+  double gain = 1;  // direct over the best relay that was built, as predicted
 };
 PlannedCell planCell(const DemoCell& cell, const Topology& topology);
 PlannedCell planCell(const DemoCell& cell, const DemoSettings& settings);
