@@ -57,15 +57,9 @@ def new_comm(backend: str, device=None, name: str = "relay", store=None, **_) ->
     _made[name] += 1
     store = dist.PrefixStore(f"byway/{name}/{_made[name]}", store)
     timeout = settings.timeout
-    group = None
-    problem = _problem_of(_load)
+    extension, problem = _tried(_loaded)
     _agree(store, "ready", rank, size, problem, timeout)
-
-    def make():
-        nonlocal group
-        group = _create(store, rank, size, name, timeout)
-
-    problem = _problem_of(make)
+    group, problem = _tried(lambda: _create(*extension, store, rank, size, name, timeout))
     # A rank whose part failed tells the others later than they need: they wait as long again.
     _agree(store, "made", rank, size, problem, timeout + timeout)
     return RelayComm(group, timeout)
@@ -80,21 +74,21 @@ def _place() -> tuple[int, int]:
         ) from None
 
 
-def _load():
+def _loaded():
+    """The extension and the options of the group, as the extension has them."""
     from byway.torch._extension import load
-
-    return load()
-
-
-def _create(store, rank: int, size: int, name: str, timeout: timedelta):
     from byway.torch._options import native_options
 
-    extension = _load()
+    extension = load()
+    return extension, native_options(settings.options, extension)
+
+
+def _create(extension, options, store, rank: int, size: int, name: str, timeout: timedelta):
     return extension.create_group(
         store=dist.PrefixStore("group", store),
         rank=rank,
         size=size,
-        options=native_options(settings.options, extension),
+        options=options,
         name="byway",
         timeout=timeout,
         group=name,
@@ -102,12 +96,12 @@ def _create(store, rank: int, size: int, name: str, timeout: timedelta):
     )
 
 
-def _problem_of(step) -> Exception | None:
+def _tried(step):
+    """What the step gives and None, or None and what it raised."""
     try:
-        step()
+        return step(), None
     except Exception as error:
-        return error
-    return None
+        return None, error
 
 
 def _agree(store, stage: str, rank: int, size: int, problem, timeout: timedelta) -> None:
