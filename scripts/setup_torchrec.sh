@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv=${1:-build/torchrec/venv}
 python=${PYTHON:-.venv/bin/python}
 stamp=$venv/.byway-torchrec
-wanted=$(sha256sum requirements/torchrec.txt; "$python" -c 'import sys, torch; print(sys.version, torch.__file__)')
+wanted=$(sha256sum tests/torchrec/requirements.txt; "$python" -c 'import sys, torch; print(sys.version, torch.__file__)')
 if [[ -f "$stamp" && "$(cat "$stamp")" == "$wanted" ]]; then exit 0; fi
 
 echo "setup: installing TorchRec for its tests in $venv"
@@ -16,6 +16,6 @@ echo "setup: installing TorchRec for its tests in $venv"
 "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
   >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch-of-python.pth"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --no-deps \
-  -r requirements/torchrec.txt </dev/null
+  -r tests/torchrec/requirements.txt </dev/null
 "$venv/bin/python" -c 'import torchrec.distributed.sharded_relay_utils' </dev/null
 printf '%s\n' "$wanted" >"$stamp"
