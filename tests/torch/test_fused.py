@@ -296,7 +296,7 @@ def within_a_subgroup(context):
 
 
 def test_groups_are_of_global_ranks():
-    _team().run(within_a_subgroup)
+    ranks.team(4).run(within_a_subgroup)
 
 
 # --- errors
@@ -310,7 +310,7 @@ def _refused(call, text):
 def same_mistake_everywhere(context):
     one = torch.ones(4)
     _refused(lambda: bt.fused_all_reduce(one, [(0, 1), (1, 2)], counts=[4, 4]), "disjoint")
-    _refused(lambda: bt.fused_all_reduce(one, [(0, 9)], counts=[4]), "names rank 9")
+    _refused(lambda: bt.fused_all_reduce(one, [(0, 9)], counts=[4]), "name rank 9")
     _refused(lambda: bt.fused_all_reduce(one, [], counts=[]), "groups is empty")
     _refused(lambda: bt.fused_all_reduce(one, [(0, 1, 2, 3)], counts=[4, 4]), "2 counts for 1")
     _refused(lambda: bt.fused_all_reduce(one, [(0, 1, 2, 3)], counts=[5]), "counts ask for 20")
