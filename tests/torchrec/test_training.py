@@ -89,4 +89,4 @@ def test_training(interpreter, tmp_path, world, replicas):
         assert sums, what
         for call, _, route, state in sums:
             assert state == "completed", call
-            assert route != "direct", call
+            assert not route.startswith("direct"), (call, route)
