@@ -278,7 +278,8 @@ def allocates_nothing(context):
 
 
 def test_second_call_allocates_nothing():
-    assert _team().run(allocates_nothing) == [0, 0, 0, 0]
+    # The profiler takes its time to start.
+    assert _team().run(allocates_nothing, seconds=180) == [0, 0, 0, 0]
 
 
 # --- groups within a process group
