@@ -6,13 +6,13 @@ PYTHON ?=
 JOBS ?= $(shell nproc)
 export PYTHON JOBS
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-full lint format asan tsan bench clean
+.PHONY: help demo build test test-full test-torchrec lint format asan tsan bench clean
 
 # $(call compile,PRESET): quiet where all is well.
 compile = cmake --preset $(1) $(if $(filter 1,$(BYWAY_NO_TORCH)),-DBYWAY_TORCH=OFF) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z -]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z -]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 demo:  ## set up, build and run the demo: byway-demo.png, byway-demo.json
 	@scripts/setup.sh demo
@@ -30,6 +30,9 @@ test: build  ## all tests but the long ones (CTest, then pytest)
 
 test-full: build  ## every test
 	@.venv/bin/python scripts/run_tests.py --full
+
+test-torchrec: build  ## TorchRec itself on CPU (part of test-full)
+	@BYWAY_BUILD_DIR=build/dev .venv/bin/python -m pytest -q tests/torchrec
 
 lint:  ## clang-format, clang-tidy on what changed, ruff
 	@scripts/setup.sh lint

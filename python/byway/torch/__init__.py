@@ -7,6 +7,7 @@ group is made (docs/torch.md).
 
 from byway.torch._groups import (
     monitored_barrier,
+    recorded_calls,
     sequence_number,
     set_default,
     split_group,
@@ -14,6 +15,37 @@ from byway.torch._groups import (
 from byway.torch._options import Options
 from byway.torch._register import register as _register
 
-__all__ = ["Options", "monitored_barrier", "sequence_number", "set_default", "split_group"]
+_FUSED = (
+    "fused_all_gather",
+    "fused_all_reduce",
+    "fused_all_to_all",
+    "fused_broadcast",
+    "fused_reduce",
+    "fused_reduce_scatter",
+)
+__all__ = [
+    "Options",
+    "fused_all_gather",
+    "fused_all_reduce",
+    "fused_all_to_all",
+    "fused_broadcast",
+    "fused_reduce",
+    "fused_reduce_scatter",
+    "monitored_barrier",
+    "recorded_calls",
+    "sequence_number",
+    "set_default",
+    "split_group",
+]
+
+
+def __getattr__(name: str):
+    """Loads byway.torch.fused at its first use: this module also runs within `import torch`."""
+    if name not in _FUSED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from byway.torch import fused
+
+    return getattr(fused, name)
+
 
 _register()

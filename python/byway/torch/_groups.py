@@ -7,13 +7,44 @@ from datetime import timedelta
 
 from byway.torch._register import set_default
 
-__all__ = ["monitored_barrier", "sequence_number", "set_default", "split_group"]
+__all__ = [
+    "monitored_barrier",
+    "recorded_calls",
+    "sequence_number",
+    "set_default",
+    "split_group",
+]
 
 
 def _group(group):
     from torch.distributed import distributed_c10d as c10d
 
     return group if group is not None else c10d._get_default_group()
+
+
+def byway_backend(group):
+    """The group's backend for CPU tensors. Raises ValueError where that is not byway."""
+    import sys
+
+    import torch
+
+    backend = group._get_backend(torch.device("cpu"))
+    backend = getattr(backend, "wrapped_pg", backend)  # TORCH_DISTRIBUTED_DEBUG=DETAIL
+    extension = sys.modules.get("byway.torch._C")
+    if extension is None or not isinstance(backend, extension.ProcessGroupByway):
+        name = backend.name() if hasattr(backend, "name") else type(backend).__name__
+        raise ValueError(
+            f'the process group\'s backend for CPU tensors is "{name}", not byway: '
+            'init_process_group("byway")'
+        )
+    return backend
+
+
+def recorded_calls(group=None) -> dict:
+    """This rank's last calls on the group: what, by which route, when (docs/recorder.md)."""
+    import json
+
+    return json.loads(byway_backend(_group(group)).recorded_calls())
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks: bool = False) -> None:

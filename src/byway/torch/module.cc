@@ -7,6 +7,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "byway/base/log.h"
+#include "byway/torch/fused.h"
 #include "byway/torch/hook.h"
 #include "byway/torch/lazy_guard.h"
 #include "byway/torch/process_group.h"
@@ -68,6 +69,34 @@ void defineOptions(py::module_& module) {
       .def_readwrite("group_desc", &GroupOptions::group_desc);
 }
 
+// What byway.torch.fused_* call. Groups are of ranks of this group.
+void defineGroup(py::module_& module) {
+  py::class_<FusedOfType>(module, "FusedOfType")
+      .def(py::init([](at::ScalarType dtype, std::vector<std::vector<std::uint64_t>> counts,
+                       Tensors inputs, Tensors outputs) {
+             return FusedOfType{dtype, std::move(counts), std::move(inputs), std::move(outputs)};
+           }),
+           py::arg("dtype"), py::arg("counts"), py::arg("inputs"), py::arg("outputs"));
+  py::class_<ProcessGroupByway, c10d::Backend, c10::intrusive_ptr<ProcessGroupByway>>(
+      module, "ProcessGroupByway")
+      .def_property_readonly("options", &ProcessGroupByway::groupOptions)
+      .def(
+          "fused",
+          [](ProcessGroupByway& self, const std::string& collective,
+             std::vector<std::vector<int>> groups, std::vector<int> roots,
+             std::vector<FusedOfType> types, const c10d::ReduceOp& op,
+             std::chrono::milliseconds timeout) -> c10::intrusive_ptr<c10d::Work> {
+            FusedCall call{collective, std::move(groups), std::move(roots), std::move(types), op};
+            return self.fused(call, timeout);
+          },
+          py::arg("collective"), py::arg("groups"), py::arg("roots"), py::arg("types"),
+          py::arg("op"), py::arg("timeout"))
+      .def("exchange_counts", &ProcessGroupByway::exchangeCounts, py::arg("row"),
+           py::arg("timeout"))
+      .def("refuse", &ProcessGroupByway::refuse, py::arg("why"))
+      .def("recorded_calls", &ProcessGroupByway::recordedCalls);
+}
+
 }  // namespace
 }  // namespace byway::pytorch
 
@@ -78,9 +107,7 @@ PYBIND11_MODULE(_C, module) {
   module.attr("byway_version") = BYWAY_VERSION;
   defineOptions(module);
   defineTracedOperators();
-  py::class_<ProcessGroupByway, c10d::Backend, c10::intrusive_ptr<ProcessGroupByway>>(
-      module, "ProcessGroupByway")
-      .def_property_readonly("options", &ProcessGroupByway::groupOptions);
+  defineGroup(module);
   module.def("create_group", &createGroup, py::arg("store"), py::arg("rank"), py::arg("size"),
              py::arg("options"), py::arg("name"), py::arg("timeout"), py::arg("group"),
              py::arg("global_ranks"));

@@ -22,6 +22,7 @@ namespace byway::pytorch {
 
 class Call;
 struct CallKind;
+struct FusedCall;
 
 class ProcessGroupByway final : public c10d::Backend {
  public:
@@ -89,6 +90,17 @@ class ProcessGroupByway final : public c10d::Backend {
   WorkPtr send(Tensors& tensors, int destination, int tag) override;
   WorkPtr recv(Tensors& tensors, int source, int tag) override;
   WorkPtr recvAnysource(Tensors& tensors, int tag) override;
+
+  // The same collective in several groups at once, one call for each type of element: fused.cc.
+  // Not torch's: byway.torch.fused_* call it, on every rank of this group.
+  WorkPtr fused(FusedCall& fused, std::chrono::milliseconds timeout);
+  // Every rank gives a row of one length and gets those of all ranks, one after another. Waits.
+  std::vector<std::uint64_t> exchangeCounts(const std::vector<std::uint64_t>& row,
+                                            std::chrono::milliseconds timeout);
+  // Throws ValueError(`why`), and tells the other ranks that this one's next call is wrong.
+  void refuse(const std::string& why);
+  // The flight recorder's, as JSON (docs/recorder.md).
+  std::string recordedCalls() const { return communicator_->recordedCalls(); }
 
   // Calls between these two are under way at once; the second gives a work for all of them.
   void startCoalescing() override;

@@ -131,13 +131,17 @@ void checkTensors(const Tensors& tensors, const std::string& what) {
   }
 }
 
-DType dtypeOf(const at::Tensor& tensor, bool reduces) {
-  if (const auto type = arithmeticType(tensor.scalar_type())) return *type;
-  const auto type = typeOfSize(tensor.element_size());
+DType dtypeOf(at::ScalarType torchType, bool reduces) {
+  if (const auto type = arithmeticType(torchType)) return *type;
+  const auto type = typeOfSize(c10::elementSize(torchType));
   if (reduces || !type) {
-    invalid(std::string(c10::toString(tensor.scalar_type())) + " has no arithmetic in Byway");
+    invalid(std::string(c10::toString(torchType)) + " has no arithmetic in Byway");
   }
   return *type;
+}
+
+DType dtypeOf(const at::Tensor& tensor, bool reduces) {
+  return dtypeOf(tensor.scalar_type(), reduces);
 }
 
 Reduction reductionOf(const c10d::ReduceOp& op) {

@@ -24,6 +24,7 @@ void checkTensor(const at::Tensor& tensor, const std::string& what);
 void checkTensors(const Tensors& tensors, const std::string& what);
 // The type of elements. Types without arithmetic here move as bytes of their size where nothing is
 // summed; with `reduces` they are refused.
+DType dtypeOf(at::ScalarType type, bool reduces);
 DType dtypeOf(const at::Tensor& tensor, bool reduces);
 // The op and, for PREMUL_SUM, its factor.
 Reduction reductionOf(const c10d::ReduceOp& op);
