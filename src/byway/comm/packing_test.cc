@@ -69,8 +69,8 @@ TEST(Packing, EveryIrregularRowComesNearTheLimit) {
     furthest = std::max(furthest, std::abs(made.predicted / time - 1));
     EXPECT_NEAR(made.predicted, time, 0.02 * time);  // ties of messages may be broken otherwise
   }
-  // A link of two members, or of a member and a helper; a quarter of the rate, missing, or a quarter
-  // one way; A=2 and A=4 alone, A=4 fused; all collectives.
+  // A link of two members, or of a member and a helper; a quarter of the rate, missing, or a
+  // quarter one way; A=2 and A=4 alone, A=4 fused; all collectives.
   EXPECT_EQ(lopsided, 2 * 3 * 3 * 8);
   std::printf("lowest %.3f of the limit; predictions within %.4f\n", lowest, furthest);
 }

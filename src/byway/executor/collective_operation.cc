@@ -82,9 +82,9 @@ void CollectiveOperation::planRounds() {
     blockBytes.push_back(static_cast<double>(count) * static_cast<double>(elementBytes_));
   }
   const std::uint64_t quota = channel_.stage().quota();
-  const Rounds rounds = roundsFor(
-      s, blockBytes, static_cast<double>(accumulatorBytes_) / static_cast<double>(elementBytes_),
-      quota);
+  const Rounds rounds =
+      roundsFor(s, blockBytes,
+                static_cast<double>(accumulatorBytes_) / static_cast<double>(elementBytes_), quota);
   if (rounds.count == 0) {
     throw Error(ErrorCode::Resource,
                 fmt::format("a stage quota of {} bytes is too small for this plan; raise it to {}",

@@ -5,7 +5,7 @@ import pytest
 import ranks
 from compiled import cases, harness  # noqa: F401
 
-# Under inductor at world 2 in the normal run; the rest of inductor is `full`.
+# The normal run: eager and aot_eager at world 2, and this sample under inductor; the rest is `full`.
 INDUCTOR_SAMPLE = {
     "all_reduce_temp",
     "all_gather_list",
@@ -30,7 +30,8 @@ def _cells():
             for backend in ("eager", "aot_eager", "inductor"):
                 for name in harness.CASES:
                     sampled = world == 2 and grouping == "world" and name in INDUCTOR_SAMPLE
-                    full = backend == "inductor" and not sampled
+                    normal = world == 2 and grouping == "world" and backend != "inductor"
+                    full = not (normal or sampled)
                     marks = [pytest.mark.full] if full else []
                     yield pytest.param(
                         world,
