@@ -21,7 +21,8 @@
 
 namespace {
 
-// The last record of a key counts. A record is "KEY SIZE VALUE\n"; addresses hold any bytes.
+// The last record of a key counts; an empty one removes it. A record is "KEY SIZE VALUE\n";
+// addresses hold any bytes.
 class OneFileStore final : public byway::Store {
  public:
   explicit OneFileStore(std::string path) : path_(std::move(path)) {}
@@ -45,6 +46,14 @@ class OneFileStore final : public byway::Store {
     const long sum = std::stol(last(key).value_or("0")) + amount;
     append(key, std::to_string(sum));
     return sum;
+  }
+  void remove(const std::string& key) noexcept override {
+    try {
+      const Lock lock(path_);
+      append(key, "");
+    } catch (const std::exception&) {
+      // It stays: no harm, but the file grows.
+    }
   }
 
  private:
@@ -78,7 +87,9 @@ class OneFileStore final : public byway::Store {
       std::string value(bytes, '\0');
       in.get();
       in.read(value.data(), static_cast<std::streamsize>(bytes));
-      if (name == key) found = value;
+      if (name != key) continue;
+      found.reset();
+      if (bytes > 0) found = std::move(value);
     }
     return found;
   }

@@ -2,6 +2,8 @@
 #include "byway/comm/rendezvous.h"
 
 #include <algorithm>
+#include <exception>
+#include <random>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,8 +37,9 @@ std::vector<std::string> split(const std::string& record) {
 }
 
 std::vector<std::string> readAll(Store& store, const std::string& prefix,
-                                 const std::vector<int>& ranks, Seconds timeout) {
-  const Seconds until = SteadyClock::instance().now() + timeout;
+                                 const std::vector<int>& ranks, Seconds remaining,
+                                 Seconds timeout) {
+  const Seconds until = SteadyClock::instance().now() + remaining;
   std::vector<std::string> records;
   std::string missing;
   for (const int rank : ranks) {
@@ -70,6 +73,68 @@ void compare(const std::vector<std::vector<std::string>>& records, const std::ve
   }
 }
 
+// The first rank draws a number and invites each other rank to it; who has read its invitation
+// removes it. So equal names may be used again: nobody sees an earlier use's number or records.
+std::string agreeNonce(Store& store, const std::string& base, const std::vector<int>& ranks,
+                       int self, Seconds timeout) {
+  const auto invitation = [&](int rank) { return fmt::format("{}invite/{}", base, rank); };
+  if (self != ranks[0]) {
+    try {
+      std::string nonce = store.get(invitation(self), timeout);
+      store.remove(invitation(self));
+      return nonce;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::Timeout) throw;
+      throw Error(ErrorCode::Timeout,
+                  fmt::format("rank {} did not join communicator {} within {} s", ranks[0], base,
+                              timeout));
+    }
+  }
+  std::random_device random;
+  const std::string nonce =
+      fmt::format("{:08x}{:08x}", static_cast<std::uint32_t>(random()),
+                  static_cast<std::uint32_t>(random()));
+  for (const int rank : ranks) {
+    if (rank != self) store.set(invitation(rank), nonce);
+  }
+  return nonce;
+}
+
+// What this rank left in the store, taken out again: after a failure, or by the last reader.
+void cleanAfterFailure(Store& store, const std::string& base, const std::string& prefix,
+                       const std::vector<int>& ranks, int self) {
+  store.remove(prefix + std::to_string(self));
+  if (self != ranks[0]) return;
+  for (const int rank : ranks) store.remove(fmt::format("{}invite/{}", base, rank));
+}
+
+void cleanAfterReading(Store& store, const std::string& prefix, const std::vector<int>& ranks) {
+  try {
+    if (store.add(prefix + "read", 1) < static_cast<long>(ranks.size())) return;
+  } catch (const std::exception&) {
+    return;  // whoever keeps the store may have gone on, and ended: all records have been read
+  }
+  for (const int rank : ranks) store.remove(prefix + std::to_string(rank));
+  store.remove(prefix + "read");
+}
+
+std::vector<std::string> exchange(Store& store, const std::string& base,
+                                  const std::vector<int>& ranks, int self,
+                                  const std::string& record, Seconds timeout, std::string& prefix) {
+  const Seconds until = SteadyClock::instance().now() + timeout;
+  prefix = base + agreeNonce(store, base, ranks, self, timeout) + "/";
+  store.set(prefix + std::to_string(self), record);
+  try {
+    auto texts = readAll(store, prefix, ranks,
+                         std::max(0.0, until - SteadyClock::instance().now()), timeout);
+    cleanAfterReading(store, prefix, ranks);
+    return texts;
+  } catch (const Error&) {
+    cleanAfterFailure(store, base, prefix, ranks, self);
+    throw;
+  }
+}
+
 }  // namespace
 
 Meeting meet(Store& store, const std::string& name, const std::vector<int>& ranks, int self,
@@ -77,18 +142,17 @@ Meeting meet(Store& store, const std::string& name, const std::vector<int>& rank
   // Group and name together, so that equal names of different groups do not meet.
   std::uint64_t group = hashText(name);
   for (const int rank : ranks) group = hashMix(group, static_cast<std::uint64_t>(rank));
-  const std::string base = fmt::format("byway/{}/{:016x}", name, group);
-  const long use = store.add(fmt::format("{}/uses/{}", base, self), 1);
-  const std::string prefix = fmt::format("{}/{}/", base, use);
+  const std::string base = fmt::format("byway/{}/{:016x}/", name, group);
 
   std::string record;
   append(record, address);
   for (const auto& [key, value] : settings) append(record, value);
-  store.set(prefix + std::to_string(self), record);
+  std::string prefix;
+  const auto texts = exchange(store, base, ranks, self, record, timeout, prefix);
 
   std::vector<std::vector<std::string>> records;
   Meeting meeting{hashText(prefix), {}};
-  for (const std::string& text : readAll(store, prefix, ranks, timeout)) {
+  for (const std::string& text : texts) {
     records.push_back(split(text));
     if (records.back().size() != settings.size() + 1) {
       throw Error(

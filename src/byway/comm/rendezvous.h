@@ -20,7 +20,8 @@ struct Meeting {
 };
 
 // Leaves this rank's record under `name`, reads all others, and compares settings. Names may be
-// used again: every use by a rank counts one up, and records of earlier uses are not read. Throws
+// used again: each use has a number of its own, which the first rank draws. When all have met, or
+// the meeting has failed, nothing of it is left in the store. Throws
 // Error{Timeout} naming the ranks that did not come and Error{InvalidArgument} naming settings and
 // ranks that differ, the same on every rank.
 Meeting meet(Store& store, const std::string& name, const std::vector<int>& ranks, int self,

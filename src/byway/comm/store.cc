@@ -73,6 +73,11 @@ long HashStore::add(const std::string& key, long amount) {
   return toLong(value);
 }
 
+void HashStore::remove(const std::string& key) noexcept {
+  const std::scoped_lock lock(state_->mutex);
+  state_->values.erase(key);
+}
+
 FileStore::FileStore(std::string folder) : folder_(std::move(folder)) {
   if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) {
     throw Error(ErrorCode::Resource, fmt::format("cannot make the store's folder {}: {}", folder_,
@@ -129,6 +134,11 @@ long FileStore::add(const std::string& key, long amount) {
   ::close(fd);
   if (!right) throw Error(ErrorCode::Resource, fmt::format("cannot write {}", file));
   return sum;
+}
+
+void FileStore::remove(const std::string& key) noexcept {
+  ::unlink(path(key).c_str());
+  ::unlink((path(key) + ".counter").c_str());
 }
 
 namespace {

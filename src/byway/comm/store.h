@@ -21,6 +21,9 @@ class Store {
   virtual std::string get(const std::string& key, Seconds timeout) = 0;
   // Adds to a counter that starts at 0 and returns the sum, atomically among all ranks.
   virtual long add(const std::string& key, long amount) = 0;
+  // Forgets a key, counters too. Does not throw: a key that is not there, or that cannot be removed
+  // any more, is left.
+  virtual void remove(const std::string& key) noexcept = 0;
 };
 
 // For ranks in one process.
@@ -31,6 +34,7 @@ class HashStore final : public Store {
   void set(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key, Seconds timeout) override;
   long add(const std::string& key, long amount) override;
+  void remove(const std::string& key) noexcept override;
 
  private:
   struct State;
@@ -45,6 +49,7 @@ class FileStore final : public Store {
   void set(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key, Seconds timeout) override;
   long add(const std::string& key, long amount) override;
+  void remove(const std::string& key) noexcept override;
 
  private:
   std::string path(const std::string& key) const;

@@ -45,6 +45,14 @@ std::string StoreAdapter::get(const std::string& key, Seconds timeout) {
 
 long StoreAdapter::add(const std::string& key, long amount) { return store_->add(key, amount); }
 
+void StoreAdapter::remove(const std::string& key) noexcept {
+  try {
+    store_->deleteKey(key);
+  } catch (const std::exception&) {
+    // A store that cannot forget, or whose process has ended.
+  }
+}
+
 std::string meetingName(const std::string& group) {
   std::string name;
   for (const char c : group) name += c > ' ' && c < 127 ? c : '_';

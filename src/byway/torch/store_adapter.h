@@ -15,14 +15,15 @@ class StoreAdapter final : public Store {
   void set(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key, Seconds timeout) override;
   long add(const std::string& key, long amount) override;
+  void remove(const std::string& key) noexcept override;
 
  private:
   c10::intrusive_ptr<c10d::Store> store_;
 };
 
 // The name under which a group's ranks meet: tells the runs of a restarted job apart, whose agents
-// keep the store (TORCHELASTIC_RESTART_COUNT). Groups of one name in one run are told apart by
-// counters in the store.
+// keep the store (TORCHELASTIC_RESTART_COUNT). Groups of one name in one run are told apart by the
+// number that the first rank draws.
 std::string meetingName(const std::string& group);
 
 }  // namespace byway::pytorch
