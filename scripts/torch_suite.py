@@ -43,7 +43,7 @@ def environment(mode: str, world: int, folder: str, extension: pathlib.Path | No
         "BACKEND": "byway" if mode == "byway" else "gloo",
         "WORLD_SIZE": str(world),
         "TEMP_DIR": folder,
-        "INIT_METHOD": "env://",
+        "INIT_METHOD": f"file://{folder}/init_dir/again",
         "MASTER_PORT": "29500",  # named by one test, used by none
         "OMP_NUM_THREADS": "1",
         "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
@@ -156,8 +156,8 @@ def report(world: int, mode: str, results: dict[str, dict]) -> None:
     for why, count in whys.most_common():
         print(f"    skipped {count}: {why}")
     for test in sorted(names(results, "failed")):
-        last = results[test]["why"].strip().splitlines()[-1]
-        print(f"    failed {test}: {last[:150]}")
+        said = re.findall(r"^\w*(?:Error|Exception)\w*: .+", results[test]["why"], re.M)
+        print(f"    failed {test}: {said[-1][:200] if said else results[test]['why'][-200:]}")
 
 
 def losses(by_mode: dict[str, dict[str, dict]]) -> list[str]:

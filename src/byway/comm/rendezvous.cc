@@ -85,15 +85,14 @@ std::string agreeNonce(Store& store, const std::string& base, const std::vector<
       return nonce;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::Timeout) throw;
-      throw Error(ErrorCode::Timeout,
-                  fmt::format("rank {} did not join communicator {} within {} s", ranks[0], base,
-                              timeout));
+      throw Error(
+          ErrorCode::Timeout,
+          fmt::format("rank {} did not join communicator {} within {} s", ranks[0], base, timeout));
     }
   }
   std::random_device random;
-  const std::string nonce =
-      fmt::format("{:08x}{:08x}", static_cast<std::uint32_t>(random()),
-                  static_cast<std::uint32_t>(random()));
+  const std::string nonce = fmt::format("{:08x}{:08x}", static_cast<std::uint32_t>(random()),
+                                        static_cast<std::uint32_t>(random()));
   for (const int rank : ranks) {
     if (rank != self) store.set(invitation(rank), nonce);
   }
@@ -125,8 +124,8 @@ std::vector<std::string> exchange(Store& store, const std::string& base,
   prefix = base + agreeNonce(store, base, ranks, self, timeout) + "/";
   store.set(prefix + std::to_string(self), record);
   try {
-    auto texts = readAll(store, prefix, ranks,
-                         std::max(0.0, until - SteadyClock::instance().now()), timeout);
+    auto texts = readAll(store, prefix, ranks, std::max(0.0, until - SteadyClock::instance().now()),
+                         timeout);
     cleanAfterReading(store, prefix, ranks);
     return texts;
   } catch (const Error&) {

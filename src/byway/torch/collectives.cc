@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions and copies of whole tensors.
+#include <regex>
+
 #include "byway/torch/call.h"
 #include "byway/torch/errors.h"
 #include "byway/torch/groups.h"
 #include "byway/torch/process_group.h"
+#include "byway/torch/sparse.h"
 
 namespace byway::pytorch {
 
@@ -19,6 +22,9 @@ void ProcessGroupByway::checkRoot(std::int64_t root) const {
 WorkPtr ProcessGroupByway::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
   static constexpr auto kKind = BYWAY_CALL_KIND(ALLREDUCE, "all_reduce", "all_reduce", "allreduce");
   return call(kKind, tensors, tensors, options.timeout, [&](Call& call) {
+    if (tensors.size() == 1 && tensors[0].defined() && tensors[0].is_sparse()) {
+      return submitSparseSum(call, size_, tensors[0], reductionOf(options.reduceOp));
+    }
     const at::Tensor& tensor = onlyOne(tensors, "the list of tensors");
     const DType dtype = dtypeOf(tensor, true);
     const Reduction reduction = reductionOf(options.reduceOp);
@@ -96,14 +102,45 @@ WorkPtr ProcessGroupByway::barrier(const c10d::BarrierOptions& options) {
   });
 }
 
-// The communicator's own report names every rank that did not come; all are waited for.
-void ProcessGroupByway::monitoredBarrier(const c10d::BarrierOptions& options,
-                                         bool /*waitAllRanks*/) {
+// As Gloo words it, which programs look for: on the first rank who did not come, on the others that
+// it was not they. The communicator's own report follows, which names the missing ranks by the
+// words below (src/byway/executor/inquiry.cc).
+static std::string monitoredText(const std::string& report, int rank, bool all) {
+  if (rank != 0) {
+    return "Rank " + std::to_string(rank) +
+           " successfully reached monitoredBarrier, but received errors while waiting for "
+           "send/recv "
+           "from rank 0: " +
+           report;
+  }
+  static const std::regex missing(
+      "rank (\\d+) (?:does not answer|destroyed its|has not made|has ended)");
+  std::vector<std::string> ranks;
+  for (std::sregex_iterator at(report.begin(), report.end(), missing), end; at != end; ++at) {
+    ranks.push_back((*at)[1]);
+  }
+  if (ranks.empty()) return report;
+  if (!all) ranks.resize(1);
+  std::string list;
+  for (const std::string& each : ranks) list += (list.empty() ? "" : ", ") + each;
+  return (all ? "Ranks " : "Rank ") + list + " failed to pass monitoredBarrier: " + report;
+}
+
+void ProcessGroupByway::monitoredBarrier(const c10d::BarrierOptions& options, bool waitAllRanks) {
   static constexpr auto kKind =
       BYWAY_CALL_KIND(BARRIER, "monitored_barrier", "monitored_barrier", "barrier");
-  call(kKind, {}, {}, options.timeout, [&](Call& call) {
-    call.submit([&](const CallOptions& o) { return call.communicator().barrier(o); });
-  })->wait();
+  try {
+    call(kKind, {}, {}, options.timeout, [&](Call& call) {
+      if (options.timeout.count() == 0) {
+        throw Error(ErrorCode::Timeout,
+                    "Rank " + std::to_string(rank_) + " timed out in monitoredBarrier after 0 ms");
+      }
+      call.submit([&](const CallOptions& o) { return call.communicator().barrier(o); });
+    })->wait();
+  } catch (const c10::DistBackendError& error) {
+    C10_THROW_ERROR(DistBackendError,
+                    monitoredText(error.what_without_backtrace(), rank_, waitAllRanks));
+  }
 }
 
 }  // namespace byway::pytorch

@@ -6,7 +6,10 @@
 namespace byway::pytorch {
 
 void throwToTorch(const Error& error, const std::string& context) {
-  const std::string text = context.empty() ? error.what() : context + ": " + error.what();
+  // Programs that know Gloo look for these two words.
+  const std::string what =
+      (error.code() == ErrorCode::Timeout ? "Timed out waiting: " : "") + std::string(error.what());
+  const std::string text = context.empty() ? what : context + ": " + what;
   switch (error.code()) {
     case ErrorCode::InvalidArgument:
       C10_THROW_ERROR(ValueError, text);

@@ -277,12 +277,19 @@ Region Holder::inOut(const at::Tensor& tensor) {
   return parts;
 }
 
+void Holder::afterwards(const at::Tensor& result, std::function<void()> action) {
+  held_.push_back(result);
+  afterwards_ = std::move(action);
+}
+
 void Holder::copyBack() {
   const at::AutoDispatchBelowADInplaceOrView noGrad;
   for (auto& [to, from] : copies_) to.copy_(from);
+  if (afterwards_) afterwards_();
 }
 
 void Holder::clear() {
+  afterwards_ = nullptr;
   held_.clear();
   copies_.clear();
 }

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,6 +49,8 @@ class Holder {
   Region output(const at::Tensor& tensor);
   Region output(const Tensors& tensors);
   Region inOut(const at::Tensor& tensor);
+  // What copyBack() does last; `result`, which it writes, is kept until then.
+  void afterwards(const at::Tensor& result, std::function<void()> action);
   // Copies results to where they belong, once the transport is done with the memory.
   void copyBack();
   // Lets go of everything; not under the library's locks, since freeing a tensor may need Python.
@@ -59,6 +62,7 @@ class Holder {
 
   Tensors held_;
   std::vector<std::pair<at::Tensor, at::Tensor>> copies_;  // to, from
+  std::function<void()> afterwards_;
 };
 
 // Frees tensors of failed calls that the transport let go of under the library's locks. Called
