@@ -72,7 +72,6 @@ DDP_HOOKS = [
     "post_local_sgd",
     "power_sgd_warm_up",
     "noop",
-    "optimizer_in_hook",
     "own",
 ]
 
@@ -116,18 +115,9 @@ def _register(ddp, how: str) -> None:
 def ddp(context, how):
     net, reference = model(), model()
     wrapped = nn.parallel.DistributedDataParallel(net)
-    if how == "optimizer_in_hook":
-        from torch.distributed.optim import _apply_optimizer_in_backward
-
-        net = model()
-        _apply_optimizer_in_backward(torch.optim.SGD, net.parameters(), {"lr": 0.1})
-        wrapped = nn.parallel.DistributedDataParallel(net)
-        for step in range(STEPS):
-            loss_of(wrapped(batch(context.rank, step))).backward()
-    else:
-        if how != "none":
-            _register(wrapped, how)
-        train(wrapped, context.rank, sgd(wrapped))
+    if how != "none":
+        _register(wrapped, how)
+    train(wrapped, context.rank, sgd(wrapped))
     if how == "noop":  # every rank by itself
         for step in range(STEPS):
             alone = sgd(reference)
@@ -160,26 +150,25 @@ def ddp_power_sgd(context):
     """Compressed gradients: the ranks agree, and the loss falls."""
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 
-    for hook in (powerSGD_hook.powerSGD_hook, powerSGD_hook.batched_powerSGD_hook):
-        net = model(torch.float32)
-        wrapped = nn.parallel.DistributedDataParallel(net)
-        state = powerSGD_hook.PowerSGDState(
-            None, matrix_approximation_rank=2, start_powerSGD_iter=2, min_compression_rate=0.5
-        )
-        wrapped.register_comm_hook(state, hook)
-        optimizer = sgd(wrapped)
-        losses = []
-        for _ in range(8):
-            optimizer.zero_grad()
-            loss = loss_of(wrapped(batch(context.rank, 0, dtype=torch.float32)))
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-        assert losses[-1] < losses[0]
-        for parameter in net.parameters():
-            everywhere = [torch.empty_like(parameter) for _ in range(context.size)]
-            dist.all_gather(everywhere, parameter.data)
-            assert all(torch.equal(each, everywhere[0]) for each in everywhere)
+    net = model(torch.float32)
+    wrapped = nn.parallel.DistributedDataParallel(net)
+    state = powerSGD_hook.PowerSGDState(
+        None, matrix_approximation_rank=2, start_powerSGD_iter=2, min_compression_rate=0.5
+    )
+    wrapped.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    optimizer = sgd(wrapped)
+    losses = []
+    for _ in range(8):
+        optimizer.zero_grad()
+        loss = loss_of(wrapped(batch(context.rank, 0, dtype=torch.float32)))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
+    for parameter in net.parameters():
+        everywhere = [torch.empty_like(parameter) for _ in range(context.size)]
+        dist.all_gather(everywhere, parameter.data)
+        assert all(torch.equal(each, everywhere[0]) for each in everywhere)
 
 
 def ddp_no_sync(context):
@@ -413,40 +402,20 @@ def checkpoint(context, folder):
         assert loaded["step"] == 17
 
 
-def zero(context, overlap):
-    from torch.distributed.algorithms.ddp_comm_hooks.ddp_zero_hook import hook_with_zero_step
-    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+def zero(context):
     from torch.distributed.optim import ZeroRedundancyOptimizer
 
     net, reference = model(), model()
-    options = {"gradient_as_bucket_view": True, "static_graph": True} if overlap else {}
-    wrapped = nn.parallel.DistributedDataParallel(net, **options)
+    wrapped = nn.parallel.DistributedDataParallel(net)
     optimizer = ZeroRedundancyOptimizer(
-        wrapped.parameters(),
-        optimizer_class=torch.optim.Adam,
-        overlap_with_ddp=overlap,
-        lr=0.01,
+        wrapped.parameters(), optimizer_class=torch.optim.Adam, lr=0.01
     )
-    # Overlapped, the first calls only show the order of the buckets and update nothing.
-    idle = 0
-    if overlap:
-        hook = hook_with_zero_step(allreduce_hook, wrapped, optimizer)
-        wrapped.register_comm_hook(None, hook)
-        idle = 2
-        for _ in range(idle):
-            loss_of(wrapped(batch(context.rank, 0))).backward()
-            wrapped.zero_grad()
-    for step in range(STEPS):
-        wrapped.zero_grad()
-        loss_of(wrapped(batch(context.rank, step))).backward()
-        if not overlap:
-            optimizer.step()
+    train(wrapped, context.rank, optimizer)
     train_alone(reference, context.size, torch.optim.Adam(reference.parameters(), lr=0.01))
     same_parameters(net, reference)
-    if not overlap:
-        optimizer.consolidate_state_dict(0)
-        if context.rank == 0:
-            assert len(optimizer.state_dict()["state"]) == len(list(net.parameters()))
+    optimizer.consolidate_state_dict(0)
+    if context.rank == 0:
+        assert len(optimizer.state_dict()["state"]) == len(list(net.parameters()))
 
 
 # --- objects, functions, limits

@@ -117,13 +117,15 @@ class Team:
         self._pipes: list = []
         self._folder: tempfile.TemporaryDirectory | None = None
 
-    def attempt(self, function, *arguments, seconds: float = CALL_SECONDS) -> list[Outcome]:
-        """Runs it on every rank; never raises for what a rank raises."""
+    def attempt(
+        self, function, *arguments, seconds: float = CALL_SECONDS, dies: frozenset | set = frozenset()
+    ) -> list[Outcome]:
+        """Runs it on every rank; never raises for what a rank raises. `dies`: ranks that end in it."""
         if not self._processes:
             self._start()
         for pipe in self._pipes:
             pipe.send((function, arguments))
-        return self._collect(seconds, f"{function.__name__}{arguments}")
+        return self._collect(seconds, f"{function.__name__}{arguments}", dies)
 
     def run(self, function, *arguments, seconds: float = CALL_SECONDS) -> list:
         """The results by rank. Raises RankFailure with the traces of all ranks that raised."""
@@ -165,10 +167,13 @@ class Team:
             self._pipes.append(ours)
         self._collect(START_SECONDS, "start")
 
-    def _collect(self, seconds: float, what: str) -> list:
+    def _collect(self, seconds: float, what: str, dies: frozenset | set = frozenset()) -> list:
         until = time.monotonic() + seconds
         answers: list = []
         for rank, pipe in enumerate(self._pipes):
+            if rank in dies:
+                answers.append(Outcome(error="ended"))
+                continue
             try:
                 answered = pipe.poll(max(0.0, until - time.monotonic()))
                 answers.append(pipe.recv() if answered else None)

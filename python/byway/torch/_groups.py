@@ -90,15 +90,15 @@ def split_group(
     if len(set(listed)) != len(listed) or not set(listed) <= set(range(parent.size())):
         raise ValueError(f"split_ranks name a rank twice or one outside 0 to {parent.size() - 1}")
     mine = next((sorted(ranks) for ranks in split_ranks if parent.rank() in ranks), None)
-    name = c10d._process_group_name(mine or split_ranks[0], use_hashed_name=True)
-    backend_name, _ = c10d._world.pg_map[parent]
     if mine is None:
         return None
+    global_ranks = [c10d.get_global_rank(parent, rank) for rank in mine]
+    name = c10d._process_group_name(global_ranks, use_hashed_name=True)
+    backend_name, _ = c10d._world.pg_map[parent]
     if pg_options is None:
         pg_options = parent._get_backend(torch.device("cpu")).options.__copy__()
     # torch mends the options that it is given.
     options = native_options(pg_options, load())
-    global_ranks = [c10d.get_global_rank(parent, rank) for rank in mine]
     made = parent.split_group(
         mine,
         timeout=timeout or options._timeout,
