@@ -94,6 +94,47 @@ void findPython(std::vector<Finding>& findings) {
   }
 }
 
+// "TORCH;BUILT;FOLDER": the versions of this Python's torch and of the one that its byway was built
+// for, without importing either.
+constexpr const char* kTorchVersions = R"(
+import importlib.util as u, json, os
+torch, byway, version, built = u.find_spec('torch'), u.find_spec('byway'), {}, {}
+if torch and torch.origin: exec(open(os.path.join(os.path.dirname(torch.origin), 'version.py')).read(), version)
+folders = list(byway.submodule_search_locations or []) if byway else []
+for folder in folders:
+    file = os.path.join(folder, 'torch', '_C.json')
+    if os.path.exists(file): built = json.load(open(file))
+print(version.get('__version__', ''), built.get('torch', ''), ' '.join(folders), sep=';')
+)";
+
+void findTorch(std::vector<Finding>& findings) {
+  const std::string python = pythonCommand();
+  const auto said = pythonSays(python, kTorchVersions);
+  const auto first = said ? said->find(';') : std::string::npos;
+  const auto second = said ? said->find(';', first + 1) : std::string::npos;
+  if (second == std::string::npos) return;  // no Python: found above
+  const std::string torch = said->substr(0, first);
+  const std::string built = said->substr(first + 1, second - first - 1);
+  const std::string folder = said->substr(second + 1);
+  if (torch.empty()) {
+    findings.push_back({"PyTorch", python + " has none", "", true});
+  } else if (built.empty()) {
+    findings.push_back({"PyTorch",
+                        folder.empty() ? torch + ", without byway"
+                                       : torch + ", without byway's extension in " + folder,
+                        "only its backend needs it: pip wheel . --no-deps --no-build-isolation, "
+                        "where this torch is installed (docs/torch.md)",
+                        false});
+  } else {
+    const bool same = seriesOf(built) == seriesOf(torch);
+    findings.push_back({"PyTorch", fmt::format("{}, extension for {}", torch, built),
+                        same ? ""
+                             : fmt::format("install torch {}.*, or a byway that was built for {}.*",
+                                           seriesOf(built), seriesOf(torch)),
+                        same});
+  }
+}
+
 void findSettings(std::vector<Finding>& findings) {
   for (const SetVariable& variable : setVariables()) {
     findings.push_back({variable.name, variable.value,
@@ -125,6 +166,7 @@ int examine(const std::string& json) {
   findUcx(findings);
   findMachine(findings);
   findPython(findings);
+  findTorch(findings);
   findSettings(findings);
   print(findings);
   if (!json.empty()) {

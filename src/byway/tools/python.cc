@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 
@@ -14,13 +16,13 @@ namespace {
 
 constexpr int kCannotRun = 127;
 
-int spawn(std::vector<std::string> program, bool quiet) {
+// Its output goes to the file `output`; to the launcher's where that is empty.
+int spawn(std::vector<std::string> program, const std::string& output) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  if (quiet) {
-    for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-      ::posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_WRONLY, 0);
-    }
+  if (!output.empty()) {
+    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY, 0);
+    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   }
   std::vector<char*> argv;
   argv.reserve(program.size() + 1);
@@ -61,9 +63,26 @@ std::vector<std::string> pythonCandidates() {
 }
 
 bool pythonRuns(const std::string& python, const std::string& code) {
-  return spawn({python, "-c", code}, true) == 0;
+  return spawn({python, "-c", code}, "/dev/null") == 0;
 }
 
-int runProgram(const std::vector<std::string>& program) { return spawn(program, false); }
+std::optional<std::string> pythonSays(const std::string& python, const std::string& code) {
+  const int fd = ::memfd_create("byway-python", 0);
+  if (fd < 0) return std::nullopt;
+  const std::string file = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd);
+  const int status = spawn({python, "-c", code}, file);
+  std::string said;
+  std::array<char, 512> part{};
+  ssize_t bytes = 0;
+  while ((bytes = ::pread(fd, part.data(), part.size(), static_cast<off_t>(said.size()))) > 0) {
+    said.append(part.data(), static_cast<std::size_t>(bytes));
+  }
+  ::close(fd);
+  if (status != 0) return std::nullopt;
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  return said;
+}
+
+int runProgram(const std::vector<std::string>& program) { return spawn(program, ""); }
 
 }  // namespace byway::tools

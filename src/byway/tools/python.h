@@ -2,6 +2,7 @@
 // The Python that belongs to this command: that of the virtual environment it is installed in.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ std::vector<std::string> pythonCandidates();
 
 // True when `python -c CODE` ends well; prints nothing.
 bool pythonRuns(const std::string& python, const std::string& code);
+
+// What `python -c CODE` prints, without the last line's end; nothing where it fails.
+std::optional<std::string> pythonSays(const std::string& python, const std::string& code);
 
 // Runs a program with its output on the launcher's; returns its exit status, 127 where it cannot be
 // run.
