@@ -6,13 +6,15 @@
                            [--json FILE] [-v]
 
 Modes: `gloo` is real Gloo; `as-gloo` the same name made by Byway (BYWAY_AS=gloo); `byway` its own
-name, entered in the suite's tables of what a backend can do. In each, the tests that the suite keeps
-for MPI because Gloo lacked all_to_all are run too. Exit status 1 is a loss: a test that Gloo passes
-and `as-gloo` does not, a list all_to_all test that `as-gloo` does not pass, or one that fails under
-the own name.
+name, entered in the suite's tables of what a backend can do. In each, two kinds of tests are run
+that the suite leaves out: those of all_to_all, which it keeps for MPI because Gloo lacked it, and,
+in worlds of 3 and more, those of the group of ranks 1 and 2, for which it wants 8 processes.
 
-One process for each world and mode imports the suite; the ranks of each test are forked from it, new
-ones for every test, so that a test costs a fraction of a second more than what it does.
+Exit status 1 is a loss: a test that Gloo passes and `as-gloo` does not, a list all_to_all test that
+`as-gloo` does not pass, or one that fails under the own name.
+
+One process for each world and mode imports the suite; the ranks of each test are forked from it,
+new ones for every test, so that a test costs a fraction of a second more than what it does.
 """
 
 from __future__ import annotations
@@ -65,6 +67,8 @@ def _suite():
 
     if os.environ["BACKEND"] == "byway" or os.environ.get("BYWAY_AS"):
         import byway.torch  # noqa: F401 (registers the backend)
+    if int(os.environ["WORLD_SIZE"]) >= 3:
+        common.skip_if_small_worldsize = lambda test: test
     for feature in ("gpu", "cuda", "ddp", "subgroup"):
         common.DistTestCases.backend_feature[feature].add("byway")
     import torch.testing._internal.distributed.distributed_test as tests

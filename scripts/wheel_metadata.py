@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the wheel requires, for scikit-build-core: UCX, and torch of the minor it was built against."""
+"""What the wheel requires, for scikit-build-core: UCX, and the torch it was built against."""
 
 from __future__ import annotations
 

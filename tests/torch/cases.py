@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What test_cases.py runs in the ranks: kinds of faults that users met elsewhere, one function each.
+"""What test_cases.py runs in the ranks: kinds of faults that users met elsewhere, one for each.
 
 A function whose call must fail does it in a group of its own, since a failure breaks the group.
 """
@@ -89,7 +89,7 @@ def gather_into_itself(context):
     output[3 * rank : 3 * rank + 3] = torch.tensor([1.0, 2.0, 3.0]) * (rank + 1)
     dist.all_gather_into_tensor(output, output[3 * rank : 3 * rank + 3])
     assert output.tolist() == [1, 2, 3, 2, 4, 6, 3, 6, 9]
-    with pytest.raises(ValueError, match="overlap|in place"):
+    with pytest.raises(ValueError, match=r"overlap|in place"):
         dist.all_gather_into_tensor(output, output[1:4])
     with pytest.raises(ValueError, match="elements"):
         dist.all_gather_into_tensor(output, output)
@@ -235,7 +235,7 @@ def every_type_moves(context):
             raw = (torch.arange(256) * 5 + 31 * owner).to(torch.uint8)
             return (raw % 2).bool() if kind == torch.bool else raw.view(kind)
 
-        def same(got, owner):
+        def same(got, owner, pattern=pattern, name=name):
             assert torch.equal(got.view(torch.uint8), pattern(owner).view(torch.uint8)), name
 
         def empty(kind=kind):
@@ -283,7 +283,7 @@ def receive_of_another_size(context):
         with own_group(context, seconds=5) as group:
             x = torch.ones(3) if context.rank == 0 else torch.zeros(count)
             peer = 1 - context.rank
-            with pytest.raises(RuntimeError) as caught:
+            with pytest.raises(RuntimeError) as caught:  # noqa: PT012
                 if batched:
                     call = dist.isend if context.rank == 0 else dist.irecv
                     for work in dist.batch_isend_irecv([dist.P2POp(call, x, peer, group)]):
@@ -296,7 +296,8 @@ def receive_of_another_size(context):
                     dist.barrier(group)
                     raise AssertionError("a barrier of a broken group")
             if context.rank == 1:
-                assert "12" in str(caught.value) and str(4 * count) in str(caught.value)
+                assert "12" in str(caught.value)
+                assert str(4 * count) in str(caught.value)
 
 
 def other_calls_on_other_ranks(context):
@@ -315,7 +316,7 @@ def other_calls_on_other_ranks(context):
 
     for call in (odd_size, tiny, other_operation):
         with own_group(context, seconds=10) as group:
-            with pytest.raises(dist.DistBackendError) as caught:
+            with pytest.raises(dist.DistBackendError) as caught:  # noqa: PT012
                 call(group)
                 dist.barrier(group)  # whose own part was over
             assert f"on rank {context.rank} of {context.size}" in str(caught.value)
@@ -454,7 +455,9 @@ def batch_of_two_of_four(context):
             got = torch.zeros(4)
             batch = [
                 dist.P2POp(dist.irecv, got, (rank - distance) % size, group),
-                dist.P2POp(dist.isend, torch.full((4,), float(rank)), (rank + distance) % size, group),
+                dist.P2POp(
+                    dist.isend, torch.full((4,), float(rank)), (rank + distance) % size, group
+                ),
             ]
             for work in dist.batch_isend_irecv(batch):
                 work.wait()
@@ -555,7 +558,7 @@ def aborted_in_flight(context):
         work = dist.all_reduce(torch.ones(1000), group=group, async_op=True)
         threading.Timer(0.3, group.abort).start()
         ended = []
-        with pytest.raises(dist.DistBackendError, match="abort"):
+        with pytest.raises(dist.DistBackendError, match="abort"):  # noqa: PT012
             try:
                 work.wait()
             finally:
@@ -586,7 +589,7 @@ def one_object_cannot_go(context):
         with pytest.raises(expected):
             dist.all_gather_object(everything, mine, group=group)
         if context.rank == 0:
-            with pytest.raises(dist.DistBackendError):
+            with pytest.raises(dist.DistBackendError):  # noqa: PT012
                 dist.all_reduce(torch.ones(1), group=group)
                 dist.barrier(group)
 

@@ -133,7 +133,9 @@ def ddp(context, how):
 def ddp_option(context, option):
     net, reference = model(), model()
     options = {"bucket_cap_mb": 1e-4} if option == "buckets" else {option: True}
-    train(wrapped := nn.parallel.DistributedDataParallel(net, **options), context.rank, sgd(wrapped))
+    train(
+        wrapped := nn.parallel.DistributedDataParallel(net, **options), context.rank, sgd(wrapped)
+    )
     train_alone(reference, context.size, sgd(reference))
     same_parameters(net, reference)
 
@@ -303,7 +305,7 @@ def redistribute(context, shape):
     for source in sources:
         partial = [placement.is_partial() for placement in source]
         shares = [2 if is_partial else 1 for is_partial in partial]
-        start = [each for each in source]
+        start = list(source)
         for axis, is_partial in enumerate(partial):
             if is_partial:
                 start[axis] = targets[0][0]
@@ -315,7 +317,9 @@ def redistribute(context, shape):
         for target in targets:
             ended = begun.redistribute(placements=target)
             assert tuple(ended.placements) == target
-            assert torch.equal(ended.to_local(), distribute_tensor(expected, mesh, target)._local_tensor)
+            assert torch.equal(
+                ended.to_local(), distribute_tensor(expected, mesh, target)._local_tensor
+            )
             assert torch.equal(ended.full_tensor(), expected)
 
 
@@ -462,7 +466,7 @@ def functions_with_gradients(context):
 def sync_batch_norm(context):
     """Upstream's limit: its kernels are for accelerators only."""
     layer = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(6)).double()
-    with pytest.raises(ValueError, match="GPU|cuda"):
+    with pytest.raises(ValueError, match=r"GPU|cuda"):
         layer(batch(context.rank, 0))
     layer.eval()
     assert layer(batch(context.rank, 0)).shape == (4, 6)
@@ -485,7 +489,9 @@ def groups(context):
     pairs, _ = dist.new_subgroups(2)
     assert _sum_in(pairs, rank) == (0b0011 if rank < 2 else 0b1100)
     three = dist.new_group([3, 1, 0])
-    assert _sum_in(three, rank) == 0b1011 if rank != 2 else three == dist.GroupMember.NON_GROUP_MEMBER
+    assert (
+        _sum_in(three, rank) == 0b1011 if rank != 2 else three == dist.GroupMember.NON_GROUP_MEMBER
+    )
     if rank != 2:
         with pytest.raises(ValueError, match="group"):
             dist.broadcast(torch.ones(1), 2, group=three)

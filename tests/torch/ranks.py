@@ -118,9 +118,13 @@ class Team:
         self._folder: tempfile.TemporaryDirectory | None = None
 
     def attempt(
-        self, function, *arguments, seconds: float = CALL_SECONDS, dies: frozenset | set = frozenset()
+        self,
+        function,
+        *arguments,
+        seconds: float = CALL_SECONDS,
+        dies: frozenset | set = frozenset(),
     ) -> list[Outcome]:
-        """Runs it on every rank; never raises for what a rank raises. `dies`: ranks that end in it."""
+        """Runs it on every rank; never raises for what a rank raises. In it the ranks `dies` end."""
         if not self._processes:
             self._start()
         for pipe in self._pipes:

@@ -39,7 +39,7 @@ def cycles(context, count: int, every: int) -> list[dict[str, int]]:
 
 
 def keys_left(context) -> int:
-    """How many keys are left in a store after groups met in it: made directly, so that all keys are Byway's."""
+    """How many keys groups that met leave in a store. Made directly: all keys are Byway's."""
     from byway.torch import _extension
 
     # Its server is with rank 0, which therefore counts last.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program for test_torchrun.py: in its first run the last rank is killed while the others are in a
-call; the run after that ends well. Each rank appends what it saw to FOLDER/RUN-RANK.
+"""A program for test_torchrun.py: in its first run the last rank is killed while the others are in
+a call; the run after that ends well. Each rank writes what it saw to FOLDER/RUN-RANK.
 
     restarted.py FOLDER with-workers|plain
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kinds of faults that users of other libraries met, as small cases with values worked out by hand."""
+"""Kinds of faults that users of other libraries met, with values worked out by hand."""
 
 import os
 import signal

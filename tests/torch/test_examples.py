@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The examples of the PyTorch backend run with torchrun on four ranks and print what they should."""
+"""The examples of the PyTorch backend run with torchrun and print what they should."""
 
 import os
 import re

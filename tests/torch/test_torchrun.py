@@ -49,8 +49,15 @@ def test_killed_and_started_again(tmp_path, mode, store, workers):
     }
     done = subprocess.run(
         # The monitor's interval leaves the others time to notice by themselves.
-        [sys.executable, "-m", "torch.distributed.run", *_rendezvous(mode), "--max-restarts=2"]
-        + [f"--nproc-per-node={size}", "--monitor-interval=4", str(PROGRAM), str(tmp_path), workers],
+        [
+            *(sys.executable, "-m", "torch.distributed.run", *_rendezvous(mode)),
+            "--max-restarts=2",
+            f"--nproc-per-node={size}",
+            "--monitor-interval=4",
+            str(PROGRAM),
+            str(tmp_path),
+            workers,
+        ],
         env=environment,
         capture_output=True,
         text=True,

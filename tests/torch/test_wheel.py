@@ -41,8 +41,8 @@ def run(*command, **options) -> str:
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory):
-    """An environment with the wheel and UCX's, made in one place and moved to another; torch is that
-    of the tests' interpreter."""
+    """An environment with the wheel and UCX's, made in one place and moved to another; torch is
+    that of the tests' interpreter."""
     for needed in ("scikit_build_core", "pip"):
         assert importlib.util.find_spec(needed), f"the tests' interpreter lacks {needed}"
     folder = tmp_path_factory.mktemp("wheel")
