@@ -104,7 +104,7 @@ def _rank(rank: int, size: int, store: str, asked, out) -> None:
     import torch
     import torch.distributed as dist
 
-    import byway.torch  # noqa: F401 (registers the backend)
+    import byway.torch
 
     torch.set_num_threads(1)
     dist.init_process_group("byway", rank=rank, world_size=size, store=dist.FileStore(store, size))

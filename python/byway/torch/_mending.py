@@ -51,9 +51,9 @@ def _name(c10d, original, ranks, use_hashed_name):
 
 
 def _set_timeout(c10d, original, timeout, group=None) -> None:
-    import torch
-
     from byway.torch._extension import load
+
+    import torch
 
     group = group or c10d._get_default_group()
     kind = load().ProcessGroupByway

@@ -18,12 +18,7 @@ def _say(line: str) -> None:
 def create(options, pg_options, name: str = NAME):
     """The creator that torch calls: `options` is a DistributedBackendOptions."""
     from byway.torch._extension import load
-<<<<<<< ours
-    from byway.torch._naming import install as install_names
-=======
-    from byway.torch import compile as tracing
     from byway.torch._mending import install as mend_torch
->>>>>>> theirs
     from byway.torch._options import native_options
 
     from byway.torch import compile as tracing

@@ -5,7 +5,8 @@ import pytest
 import ranks
 from compiled import cases, harness  # noqa: F401
 
-# The normal run: eager and aot_eager at world 2, and this sample under inductor; the rest is `full`.
+# The normal run: eager and aot_eager at world 2, and this sample under inductor; the rest is
+# `full`.
 INDUCTOR_SAMPLE = {
     "all_reduce_temp",
     "all_gather_list",
