@@ -124,7 +124,7 @@ class Team:
         seconds: float = CALL_SECONDS,
         dies: frozenset | set = frozenset(),
     ) -> list[Outcome]:
-        """Runs it on every rank; never raises for what a rank raises. In it the ranks `dies` end."""
+        """Runs it on every rank; never raises for what a rank raises. The ranks `dies` end."""
         if not self._processes:
             self._start()
         for pipe in self._pipes:
