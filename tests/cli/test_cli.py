@@ -64,6 +64,8 @@ def documented_options():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_documented_options_are_those_that_exist(byway, command):
     text = byway(command, "--help").stdout
+    for subcommand in re.findall(r"^  ([a-z]+) ", text.partition("Subcommands:")[2], re.MULTILINE):
+        text += byway(command, subcommand, "--help").stdout
     listed = set(re.findall(r"^  (?:-\w,)?(--[a-z][a-z-]*)", text, re.MULTILINE)) - {"--help"}
     documented = {option for owner, option in documented_options() if owner == command}
     assert documented == listed
