@@ -15,14 +15,6 @@ from byway.torch._groups import (
 from byway.torch._options import Options
 from byway.torch._register import register as _register
 
-_FUSED = (
-    "fused_all_gather",
-    "fused_all_reduce",
-    "fused_all_to_all",
-    "fused_broadcast",
-    "fused_reduce",
-    "fused_reduce_scatter",
-)
 __all__ = [
     "Options",
     "fused_all_gather",
@@ -41,7 +33,7 @@ __all__ = [
 
 def __getattr__(name: str):
     """Loads byway.torch.fused at its first use: this module also runs within `import torch`."""
-    if name not in _FUSED:
+    if not (name.startswith("fused_") and name in __all__):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from byway.torch import fused
 
