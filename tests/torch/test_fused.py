@@ -337,14 +337,15 @@ def test_mistakes_of_all_ranks():
 
 def one_ranks_mistake(context):
     """Rank 1 only helps, but gives a tensor: it refuses, the others hear of it."""
-    untouched = torch.full((4,), 7.0)
-    mine = untouched if context.rank == 1 else torch.ones(4)
+    count = 1 << 20  # relayed on mesh:4, so that the members cannot end without rank 1
+    untouched = torch.full((count,), 7.0)
+    mine = untouched if context.rank == 1 else torch.ones(count)
     if context.rank == 1:
-        _refused(lambda: bt.fused_all_reduce(mine, [(0, 2, 3)], counts=[4]), "only helps")
-        assert torch.equal(untouched, torch.full((4,), 7.0))
+        _refused(lambda: bt.fused_all_reduce(mine, [(0, 2, 3)], counts=[count]), "only helps")
+        assert torch.equal(untouched, torch.full((count,), 7.0))
         return
     with pytest.raises(dist.DistBackendError, match="only helps"):
-        bt.fused_all_reduce(mine, [(0, 2, 3)], counts=[4])
+        bt.fused_all_reduce(mine, [(0, 2, 3)], counts=[count])
 
 
 def test_one_ranks_mistake():
