@@ -6,7 +6,7 @@ PYTHON ?=
 JOBS ?= $(shell nproc)
 export PYTHON JOBS
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-full test-torchrec lint format asan tsan bench clean
+.PHONY: help demo build test test-full test-torchrec check-torch lint format asan tsan bench clean
 
 # $(call compile,PRESET): quiet where all is well.
 compile = cmake --preset $(1) $(if $(filter 1,$(BYWAY_NO_TORCH)),-DBYWAY_TORCH=OFF) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
@@ -33,6 +33,9 @@ test-full: build  ## every test
 
 test-torchrec: build  ## TorchRec itself on CPU (part of test-full)
 	@BYWAY_BUILD_DIR=build/dev .venv/bin/python -m pytest -q tests/torchrec
+
+check-torch: build  ## compile the PyTorch backend with the headers of torch 2.11 and 2.14 (downloads their wheels)
+	@.venv/bin/python scripts/check_torch.py
 
 lint:  ## clang-format, clang-tidy on what changed, ruff
 	@scripts/setup.sh lint

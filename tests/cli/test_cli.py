@@ -101,6 +101,7 @@ def test_documented_options_are_those_that_exist(byway, command):
         (["verify", "x", "--accumulator-ratio", "abc"], '"abc" is not a number above 0'),
         (["verify", "missing.json"], "cannot read missing.json"),
         (["verify", "."], "it is a folder"),
+        (["verify", "/dev/zero"], "it is larger than 256 MiB"),
         (["table", "--sizes", "9-1"], "--sizes"),
         (["table", "--active", "9"], "--active"),
         (["run", "-n", "2"], "no PROGRAM"),

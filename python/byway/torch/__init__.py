@@ -6,6 +6,7 @@ group is made (docs/torch.md).
 """
 
 from byway.torch._groups import (
+    flight_record,
     monitored_barrier,
     recorded_calls,
     sequence_number,
@@ -17,6 +18,7 @@ from byway.torch._register import register as _register
 
 __all__ = [
     "Options",
+    "flight_record",
     "fused_all_gather",
     "fused_all_reduce",
     "fused_all_to_all",

@@ -8,6 +8,7 @@ from datetime import timedelta
 from byway.torch._register import set_default
 
 __all__ = [
+    "flight_record",
     "monitored_barrier",
     "recorded_calls",
     "sequence_number",
@@ -45,6 +46,20 @@ def recorded_calls(group=None) -> dict:
     import json
 
     return json.loads(byway_backend(_group(group)).recorded_calls())
+
+
+def flight_record() -> bytes:
+    """This process's last calls on all byway groups, pickled for torch.distributed.flight_recorder.
+
+    What torch._C._distributed_c10d._dump_fr_trace() is for NCCL and Gloo, without stacks. Write one
+    file a rank, PREFIX followed by the rank, then `torchfrtrace FOLDER` (docs/recorder.md).
+    """
+    import sys
+
+    extension = sys.modules.get("byway.torch._C")
+    if extension is None:
+        raise ValueError('no byway group was made yet: init_process_group("byway")')
+    return extension.flight_record()
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks: bool = False) -> None:

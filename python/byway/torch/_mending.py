@@ -60,6 +60,7 @@ def _set_timeout(c10d, original, timeout, group=None) -> None:
     others = False
     for device in group._device_types:
         backend = group._get_backend(torch.device(device))
+        backend = getattr(backend, "wrapped_pg", backend)  # TORCH_DISTRIBUTED_DEBUG=DETAIL
         if isinstance(backend, kind):
             backend.options._timeout = timeout  # read at every call
         else:

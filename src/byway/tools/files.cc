@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -24,17 +24,30 @@ namespace {
   throw Error(ErrorCode::InvalidArgument, fmt::format("cannot {} {}: {}", verb, path, reason));
 }
 
+// More than any schedule or result has; a device such as /dev/zero has no end.
+constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+
+std::string readAll(std::istream& in, const std::string& path) {
+  std::string text;
+  std::vector<char> block(1 << 16);
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
+    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kMostBytes) fail("read", path, "it is larger than 256 MiB");
+  }
+  return text;
+}
+
 std::string draftOf(const std::string& path) { return fmt::format("{}.{}.part", path, ::getpid()); }
 
 }  // namespace
 
 std::string readFile(const std::string& path) {
-  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  if (path == "-") return readAll(std::cin, path);
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) fail("read", path, "it is a folder");
   std::ifstream in(path, std::ios::binary);
   if (!in) fail("read", path, std::strerror(errno));
-  return {std::istreambuf_iterator<char>(in), {}};
+  return readAll(in, path);
 }
 
 void writeFileAtomically(const std::string& path, std::string_view content) {

@@ -7,6 +7,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "byway/base/log.h"
+#include "byway/torch/flight_log.h"
 #include "byway/torch/fused.h"
 #include "byway/torch/hook.h"
 #include "byway/torch/lazy_guard.h"
@@ -114,5 +115,6 @@ PYBIND11_MODULE(_C, module) {
   guardLazyTensors(true);
   module.def("guard_lazy_tensors", &guardLazyTensors, py::arg("on"));
   module.def("lazy_link", [] { return reinterpret_cast<std::uintptr_t>(&lazyLink()); });
+  module.def("flight_record", [] { return py::bytes(flightRecord()); });
   module.def("shutdown_all", &shutdownAll, py::arg("seconds"));
 }

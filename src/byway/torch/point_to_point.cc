@@ -26,25 +26,31 @@ std::uint32_t checkedTag(int tag) {
 using WorkPtr = ProcessGroupByway::WorkPtr;
 
 WorkPtr ProcessGroupByway::send(Tensors& tensors, int destination, int tag) {
-  return call(kSend, tensors, {}, c10d::kUnsetTimeout, [&](Call& call) {
-    const at::Tensor& tensor = onlyOne(tensors, "the list of tensors");
-    const Region data = call.holder().input(tensor);
-    call.submit([&](const CallOptions& o) {
-      return call.communicator().send(data, dtypeOf(tensor, false), destination, checkedTag(tag),
-                                      o);
-    });
-  });
+  return call(
+      kSend, tensors, {}, c10d::kUnsetTimeout,
+      [&](Call& call) {
+        const at::Tensor& tensor = onlyOne(tensors, "the list of tensors");
+        const Region data = call.holder().input(tensor);
+        call.submit([&](const CallOptions& o) {
+          return call.communicator().send(data, dtypeOf(tensor, false), destination,
+                                          checkedTag(tag), o);
+        });
+      },
+      destination);
 }
 
 WorkPtr ProcessGroupByway::recv(Tensors& tensors, int source, int tag) {
-  return call(kRecv, tensors, tensors, c10d::kUnsetTimeout, [&](Call& call) {
-    const at::Tensor& tensor = onlyOne(tensors, "the list of tensors");
-    if (source < 0) invalid("source " + std::to_string(source) + " is no rank");
-    const Region data = call.holder().output(tensor);
-    call.submit([&](const CallOptions& o) {
-      return call.communicator().recv(data, dtypeOf(tensor, false), source, checkedTag(tag), o);
-    });
-  });
+  return call(
+      kRecv, tensors, tensors, c10d::kUnsetTimeout,
+      [&](Call& call) {
+        const at::Tensor& tensor = onlyOne(tensors, "the list of tensors");
+        if (source < 0) invalid("source " + std::to_string(source) + " is no rank");
+        const Region data = call.holder().output(tensor);
+        call.submit([&](const CallOptions& o) {
+          return call.communicator().recv(data, dtypeOf(tensor, false), source, checkedTag(tag), o);
+        });
+      },
+      source);
 }
 
 WorkPtr ProcessGroupByway::recvAnysource(Tensors& tensors, int tag) {

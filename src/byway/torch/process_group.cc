@@ -10,6 +10,7 @@
 #include "byway/base/clock.h"
 #include "byway/torch/call.h"
 #include "byway/torch/errors.h"
+#include "byway/torch/flight_log.h"
 #include "byway/torch/gil.h"
 #include "byway/torch/hook.h"
 #include "byway/torch/record.h"
@@ -140,10 +141,26 @@ CallContext ProcessGroupByway::contextOf(const CallKind& kind) {
   return context;
 }
 
+// torch gives the group's name once it is made.
+std::shared_ptr<const FlightGroup> ProcessGroupByway::flightGroup() {
+  const std::scoped_lock lock(windowMutex_);
+  const std::string& name = pg_uid_.empty() ? options_->group_name : pg_uid_;
+  if (!flightGroup_ || flightGroup_->name != name || flightGroup_->description != pg_desc_) {
+    FlightGroup group{name, pg_desc_, options_->global_ranks_in_group, rank_};
+    if (group.globalRanks.empty()) {
+      group.globalRanks.resize(static_cast<std::size_t>(size_));
+      std::iota(group.globalRanks.begin(), group.globalRanks.end(), 0);
+    }
+    flightGroup_ = std::make_shared<const FlightGroup>(std::move(group));
+  }
+  return flightGroup_;
+}
+
 ProcessGroupByway::WorkPtr ProcessGroupByway::call(const CallKind& kind, const Tensors& inputs,
                                                    const Tensors& outputs,
                                                    std::chrono::milliseconds timeout,
-                                                   const std::function<void(Call&)>& make) {
+                                                   const std::function<void(Call&)>& make,
+                                                   int peer) {
   if (isChecking()) return checkedOnly(make);
   runCallHook(kind.name);
   freeLeftovers();
@@ -160,12 +177,16 @@ ProcessGroupByway::WorkPtr ProcessGroupByway::call(const CallKind& kind, const T
           rank_});
   }
   const WithoutGil released;
+  if (timeout.count() <= 0) timeout = options_->timeout;
+  context.flight = flightBegins(
+      {&kind, flightGroup(), collectives_, messages_, peer, timeout.count()}, inputs, outputs);
   const auto now = [&] {
-    Call call(*communicator_, timeout.count() > 0 ? timeout : options_->timeout);
+    Call call(*communicator_, timeout);
     try {
       make(call);
     } catch (const Error& error) {
       if (!call.submitting() && !kind.isMessage) communicator_->refuse(error);
+      flightEnds(context.flight, true, -1);
       fail(error);
     }
     const bool asGloo = options_->backend == "gloo";

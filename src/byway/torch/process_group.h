@@ -22,6 +22,7 @@ namespace byway::pytorch {
 
 class Call;
 struct CallKind;
+struct FlightGroup;
 struct FusedCall;
 
 class ProcessGroupByway final : public c10d::Backend {
@@ -108,11 +109,13 @@ class ProcessGroupByway final : public c10d::Backend {
 
  private:
   // Makes one call: the hook, the profiler's records, translation of errors. `make` checks the
-  // arguments, throwing Error{InvalidArgument}, and submits.
+  // arguments, throwing Error{InvalidArgument}, and submits. `peer`: a message's other rank.
   WorkPtr call(const CallKind& kind, const Tensors& inputs, const Tensors& outputs,
-               std::chrono::milliseconds timeout, const std::function<void(Call&)>& make);
+               std::chrono::milliseconds timeout, const std::function<void(Call&)>& make,
+               int peer = -1);
   WorkPtr checkedOnly(const std::function<void(Call&)>& make);
   CallContext contextOf(const CallKind& kind);
+  std::shared_ptr<const FlightGroup> flightGroup();
   void checkRoot(std::int64_t root) const;
 
   c10::intrusive_ptr<GroupOptions> options_;
@@ -120,7 +123,8 @@ class ProcessGroupByway final : public c10d::Backend {
   std::shared_ptr<GroupState> state_ = std::make_shared<GroupState>();
   const int process_;  // its id: a forked child is another
   std::atomic<std::int64_t> collectives_{0}, messages_{0};
-  std::mutex windowMutex_;
+  std::shared_ptr<const FlightGroup> flightGroup_;
+  std::mutex windowMutex_;  // and flightGroup_
   std::optional<std::vector<c10::intrusive_ptr<WorkBase>>> window_;
 };
 

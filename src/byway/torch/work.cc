@@ -10,6 +10,7 @@
 
 #include "byway/base/clock.h"
 #include "byway/torch/errors.h"
+#include "byway/torch/flight_log.h"
 #include "byway/torch/gil.h"
 
 namespace byway::pytorch {
@@ -209,6 +210,7 @@ void CallWork::finishOnce() {
   } catch (...) {
     error = std::current_exception();
   }
+  flightEnds(context_.flight, error != nullptr, sourceRank());
   holder_.reset();
   inputs_.clear();
   complete(error);

@@ -35,6 +35,7 @@ struct CallContext {
   std::int64_t sequence = -1;  // among the group's collectives or its sends and receives
   std::string tensors;         // describe(), made for calls that fail at once only
   std::shared_ptr<GroupState> state;
+  std::uint64_t flight = 0;  // its number in the flight log
   std::string text() const;
 };
 

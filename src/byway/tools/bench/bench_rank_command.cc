@@ -19,7 +19,7 @@ int runRank(const std::string& folder) {
   const BenchJob job = benchJobFromJson(readFile(folder + "/job.json"));
   Team team(job.links, folder);
   for (const DemoCell& cell : job.cells) {
-    CellRunner runner(team, cell);
+    CellRunner runner(team, cell, job.rule.sample);
     if (cell.scenario == Scenario::Flat) {
       runner.runChosen(
           [&](const std::vector<Seconds>& times) { return needsMore(times, job.rule); });

@@ -10,6 +10,7 @@
 #include "byway/tools/bench/bench_report.h"
 #include "byway/tools/bench/job.h"
 #include "byway/tools/bench/memory.h"
+#include "byway/tools/demo/cell_runner.h"
 #include "byway/tools/demo/team.h"
 #include "byway/tools/files.h"
 #include "byway/tools/launcher.h"
@@ -89,7 +90,8 @@ Seconds expectedSeconds(const BenchSettings& settings, const Ahead& ahead) {
   constexpr Seconds kRun = 0.02, kPerByte = 4e-9;
   const Seconds overhead =
       2 * (kRun + kPerByte * static_cast<double>(bufferBytes(ahead.result.cell)));
-  return settings.rule.least *
+  const int repeats = repeatsFor(ahead.result.times.directComputed + kRun, settings.rule.sample);
+  return settings.rule.least * repeats *
          (ahead.result.times.directComputed + ahead.result.times.chosenComputed + overhead);
 }
 

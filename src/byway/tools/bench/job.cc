@@ -48,7 +48,7 @@ std::string toJson(const BenchJob& job) {
   Json document{{"rate_Bps", job.links.rate},     {"latency_s", job.links.latency},
                 {"timeout_s", job.links.timeout}, {"least", job.rule.least},
                 {"most", job.rule.most},          {"half_width", job.rule.halfWidth},
-                {"cells", Json::array()}};
+                {"sample_s", job.rule.sample},    {"cells", Json::array()}};
   for (const DemoCell& cell : job.cells) document["cells"].push_back(toJson(cell));
   return document.dump();
 }
@@ -59,7 +59,8 @@ BenchJob benchJobFromJson(const std::string& text) {
   job.links.rate = document.at("rate_Bps");
   job.links.latency = document.at("latency_s");
   job.links.timeout = document.at("timeout_s");
-  job.rule = {document.at("least"), document.at("most"), document.at("half_width")};
+  job.rule = {document.at("least"), document.at("most"), document.at("half_width"),
+              document.at("sample_s")};
   for (const Json& cell : document.at("cells")) job.cells.push_back(cellOf(cell));
   return job;
 }

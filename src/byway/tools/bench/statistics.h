@@ -18,6 +18,7 @@ Interval medianInterval(std::vector<double> values);
 struct StopRule {
   int least = 15, most = 60;  // values
   double halfWidth = 0.03;    // of the interval, as a part of the median
+  double sample = 0.15;       // seconds: short calls are repeated so long for one value
 };
 bool isDecided(const std::vector<double>& values, const StopRule& rule);
 // Whether another value is to be measured.

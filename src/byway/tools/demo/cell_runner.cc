@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -29,9 +30,10 @@ std::vector<CallGroup> callGroups(const DemoCell& cell, std::size_t communicator
 
 }  // namespace
 
-CellRunner::CellRunner(Team& team, const DemoCell& cell)
+CellRunner::CellRunner(Team& team, const DemoCell& cell, Seconds sample)
     : team_(team),
       cell_(cell),
+      sample_(sample),
       buffers_(cell, team.rank()),
       direct_(team.communicators(cell, Way::Direct)),
       chosen_(team.communicators(cell, Way::Chosen)) {}
@@ -91,7 +93,25 @@ std::vector<Communicator::PlanInfo> CellRunner::prepare(
   return plans;
 }
 
+// All ranks see the same times and come to the same number of calls.
 Seconds CellRunner::measure(Way way) {
+  RunEvent run = measureOnce(way);
+  if (repeats_ == 0) repeats_ = repeatsFor(run.duration, sample_);
+  for (int i = 1; i < repeats_; ++i) {
+    const RunEvent next = measureOnce(way);
+    run.duration += next.duration;
+    run.late = std::max(run.late, next.late);
+    run.cpu += next.cpu;
+    run.wrong += next.wrong;
+    run.checked += next.checked;
+    run.helperStage = std::max(run.helperStage, next.helperStage);
+  }
+  run.duration /= repeats_;
+  print(toLine(run));
+  return run.duration;
+}
+
+RunEvent CellRunner::measureOnce(Way way) {
   const int call = calls_++;
   const auto& communicators = way == Way::Direct ? direct_ : chosen_;
   buffers_.prepare(call);
@@ -108,7 +128,7 @@ Seconds CellRunner::measure(Way way) {
   if (!cell_.hasMember(team_.rank())) {
     for (const Communicator* one : communicators) mine.helperStage += one->stagePeak();
   }
-  return tell(way, start, team_.exchange(mine));
+  return eventOf(way, start, team_.exchange(mine));
 }
 
 void CellRunner::callAll(const std::vector<Communicator*>& communicators) {
@@ -139,7 +159,7 @@ FusedArgs CellRunner::arguments() {
 }
 
 // All ranks have the same reports, so they all come to the same time.
-Seconds CellRunner::tell(Way way, Seconds start, const std::vector<RankReport>& reports) const {
+RunEvent CellRunner::eventOf(Way way, Seconds start, const std::vector<RankReport>& reports) const {
   RunEvent event;
   event.cell = cell_.number;
   event.way = way;
@@ -151,8 +171,12 @@ Seconds CellRunner::tell(Way way, Seconds start, const std::vector<RankReport>& 
     event.checked += report.checked;
     event.helperStage = std::max(event.helperStage, report.helperStage);
   }
-  print(toLine(event));
-  return event.duration;
+  return event;
+}
+
+int repeatsFor(Seconds one, Seconds sample) {
+  constexpr double kMost = 32;
+  return static_cast<int>(std::clamp(std::ceil(sample / one), 1.0, kMost));
 }
 
 }  // namespace byway::tools

@@ -18,8 +18,9 @@ class CellRunner {
   using NextPair = std::function<bool(const std::vector<double>& ratios, bool samePlan)>;
   using NextRun = std::function<bool(const std::vector<Seconds>& times)>;
 
-  // All ranks of the team make and run it, also those that take no part.
-  CellRunner(Team& team, const DemoCell& cell);
+  // All ranks of the team make and run it, also those that take no part. A run is one call, or as
+  // many, one after another, as take `sample` seconds in the first run; its time is their mean.
+  CellRunner(Team& team, const DemoCell& cell, Seconds sample = 0);
   // Direct and chosen in turns.
   void run(const NextPair& more);
   // The chosen way alone.
@@ -31,17 +32,23 @@ class CellRunner {
   bool announce();
   std::vector<Communicator::PlanInfo> prepare(const std::vector<Communicator*>& communicators);
   Seconds measure(Way way);
+  RunEvent measureOnce(Way way);
   void callAll(const std::vector<Communicator*>& communicators);
   FusedArgs argumentsOf(const std::vector<CallGroup>& groups);
   FusedArgs arguments();
   void print(const std::string& line) const;
-  Seconds tell(Way way, Seconds start, const std::vector<RankReport>& reports) const;
+  RunEvent eventOf(Way way, Seconds start, const std::vector<RankReport>& reports) const;
 
   Team& team_;
   const DemoCell& cell_;
+  const Seconds sample_;
+  int repeats_ = 0;  // calls in a run; 0 before the first
   DemoBuffers buffers_;
   std::vector<Communicator*> direct_, chosen_;
   int calls_ = 0;
 };
+
+// Calls of `one` seconds that fill a sample, from 1 to 32.
+int repeatsFor(Seconds one, Seconds sample);
 
 }  // namespace byway::tools
