@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "byway/tools/demo/results.h"
+
 namespace byway::tools {
 namespace {
 
@@ -97,16 +99,17 @@ std::vector<Communicator::PlanInfo> CellRunner::prepare(
 Seconds CellRunner::measure(Way way) {
   RunEvent run = measureOnce(way);
   if (repeats_ == 0) repeats_ = repeatsFor(run.duration, sample_);
-  for (int i = 1; i < repeats_; ++i) {
+  std::vector<double> durations{run.duration};
+  while (static_cast<int>(durations.size()) < repeats_) {
     const RunEvent next = measureOnce(way);
-    run.duration += next.duration;
+    durations.push_back(next.duration);
     run.late = std::max(run.late, next.late);
     run.cpu += next.cpu;
     run.wrong += next.wrong;
     run.checked += next.checked;
     run.helperStage = std::max(run.helperStage, next.helperStage);
   }
-  run.duration /= repeats_;
+  run.duration = median(durations);
   print(toLine(run));
   return run.duration;
 }

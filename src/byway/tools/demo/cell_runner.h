@@ -19,7 +19,7 @@ class CellRunner {
   using NextRun = std::function<bool(const std::vector<Seconds>& times)>;
 
   // All ranks of the team make and run it, also those that take no part. A run is one call, or as
-  // many, one after another, as take `sample` seconds in the first run; its time is their mean.
+  // many, one after another, as take `sample` seconds in the first run; its time is their median.
   CellRunner(Team& team, const DemoCell& cell, Seconds sample = 0);
   // Direct and chosen in turns.
   void run(const NextPair& more);
