@@ -387,8 +387,9 @@ bool CollectiveOperation::localSlice(const Round& round, LocalQueue& queue, cons
         std::memmove(to.address, from[0].address, count * b.widthBytes(step.to.width));
       }
     } else {
-      const ReduceSpec spec{request_.dtype, request_.op, step.to.width, step.divisor,
-                            request_.factor};
+      const ReduceSpec spec{request_.dtype,  request_.op,
+                            step.to.width,   step.divisor,
+                            request_.factor, b.cell(piece).count * b.widthBytes(step.to.width)};
       reduce(spec, to.address, operands, count);
     }
     queue.element += count;

@@ -22,6 +22,9 @@ struct ReduceSpec {
   Width to = Width::Element;  // Element: divide (Avg) and round once; Accumulator: keep the partial
   std::uint32_t divisor = 1;  // used by Avg when `to` is Element
   std::complex<double> factor{1.0, 0.0};  // used by PremulSum on raw inputs; real types use .real()
+  // Bytes of the whole result where this call makes a piece of it: decides how it is stored, not
+  // what.
+  std::uint64_t wholeBytes = 0;
 };
 
 // to[i] = finish(inputs[0][i] (+) inputs[1][i] (+) ...), folded from the left, for i < count.
