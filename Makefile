@@ -6,7 +6,7 @@ PYTHON ?=
 JOBS ?= $(shell nproc)
 export PYTHON JOBS
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-full test-torchrec check-torch lint format asan tsan bench clean
+.PHONY: help demo build test test-full test-torchrec check-torch lint format asan tsan fuzz bench clean
 
 # $(call compile,PRESET): quiet where all is well.
 compile = cmake --preset $(1) $(if $(filter 1,$(BYWAY_NO_TORCH)),-DBYWAY_TORCH=OFF) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
@@ -28,7 +28,7 @@ build:  ## set up and build the dev preset; install the command in .venv/bin
 test: build  ## all tests but the long ones (CTest, then pytest)
 	@.venv/bin/python scripts/run_tests.py
 
-test-full: build  ## every test
+test-full: fuzz build  ## every test, and the fuzz targets
 	@.venv/bin/python scripts/run_tests.py --full
 
 test-torchrec: build  ## TorchRec itself on CPU (part of test-full)
@@ -50,6 +50,11 @@ asan tsan:  ## the C++ tests under a sanitizer
 	@scripts/setup.sh test
 	@$(call compile,$@)
 	@scripts/sanitized.sh $@
+
+fuzz:  ## every fuzz target for FUZZ_SECONDS (300), with clang
+	@scripts/setup.sh fuzz
+	@$(call compile,$@)
+	@scripts/fuzz.sh
 
 bench:  ## build and run the benchmarks (release)
 	@scripts/setup.sh test

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# setup.sh {demo|test|lint}: installs what that target needs: Debian packages (packages.txt) and
+# setup.sh {demo|test|lint|fuzz}: installs what that target needs: Debian packages (packages.txt) and
 # Python packages (requirements/<target>.txt) in .venv. Does nothing, quickly, when all is there.
 #   PYTHON=...       the interpreter that .venv is made from (default: the present .venv's, else python3)
 #   BYWAY_NO_APT=1   leave Debian packages alone: the tools come from elsewhere
@@ -101,8 +101,8 @@ sys.exit(not (2, 11) <= tuple(map(int, m.version("torch").split(".")[:2])) <= (2
 
 target=${1:-}
 case "$target" in
-  demo | test | lint) ;;
-  *) die "usage: scripts/setup.sh {demo|test|lint}" ;;
+  demo | test | lint | fuzz) ;;
+  *) die "usage: scripts/setup.sh {demo|test|lint|fuzz}" ;;
 esac
 
 install_packages "$target"

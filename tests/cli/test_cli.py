@@ -274,6 +274,21 @@ def test_verify_refuses_what_is_no_json(byway, tmp_path):
     assert "bad.json" in only_line(byway("verify", "bad.json", status=2).stderr)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [("verify",), ("plan", "allreduce", "--topology"), ("limits", "allreduce", "--topology")],
+)
+def test_malformed_files_are_refused_with_their_place(byway, tmp_path, call):
+    for text, expected in (
+        ('{"byway":\n "topology",}', "bad.json:2:13: "),
+        ('{"byway": 1,\n "byway": 2}', 'bad.json:2:9: an object has two fields "byway"'),
+        ('{"byway": "plan",\n "version": 1}', 'bad.json: is of kind "plan"'),
+    ):
+        (tmp_path / "bad.json").write_text(text)
+        line = only_line(byway(*call, "bad.json", status=2).stderr)
+        assert expected in line
+
+
 def test_table(byway, tmp_path):
     text = byway(
         *("table", "--collective", "all-gather", "--sizes", "64Ki-64Mi", "--latency", "10"),

@@ -17,6 +17,7 @@ namespace byway {
 namespace {
 
 using testing::HasSubstr;
+using testing::MatchesRegex;
 
 std::string errorOf(const std::function<void()>& call) {
   try {
@@ -124,15 +125,16 @@ TEST(Topology, JsonErrorsNamePathAndReason) {
   EXPECT_THAT(refusal(document("[[0, 1], [1, 0]]", ", \"egress_Bps\": [1, 2, 3]")),
               HasSubstr("egress_Bps: has 3 elements for 2 ranks"));
   EXPECT_THAT(refusal(document("[[0, 1], [1, 0]]", ", \"ranks\": 2")),
-              HasSubstr("two fields \"ranks\""));
+              MatchesRegex("topo.json:[0-9]+:[0-9]+: an object has two fields \"ranks\""));
   EXPECT_THAT(refusal("{\"byway\": \"topology\",\n \"version\": 1,\n \"ranks\": }"),
               HasSubstr("topo.json:3:11: "));
   EXPECT_THAT(refusal(R"({"byway": "topology", "version": 2})"), HasSubstr("version 2"));
   EXPECT_THAT(refusal(R"({"byway": "schedule", "version": 1})"), HasSubstr("not \"topology\""));
   EXPECT_THAT(refusal(R"({"version": 1})"), HasSubstr("\"byway\" is missing"));
   EXPECT_THAT(refusal(R"([1, 2])"), HasSubstr("must be an object, not array"));
-  EXPECT_THAT(refusal(document("[[0, 1e999], [1, 0]]")), HasSubstr("topo.json"));
-  EXPECT_THAT(refusal(std::string(100, '[')), HasSubstr("nested more than"));
+  EXPECT_THAT(refusal(document("[[0, 1e999], [1, 0]]")),
+              MatchesRegex("topo.json:[0-9]+:[0-9]+: number overflow.*1e999.*"));
+  EXPECT_THAT(refusal(std::string(100, '[')), HasSubstr("topo.json:1:18: nested more than 16"));
   EXPECT_THAT(refusal(""), HasSubstr("topo.json:1:1: "));
 }
 

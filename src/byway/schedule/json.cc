@@ -120,7 +120,7 @@ class Reader {
   void shape(const JsonReader& root) {
     const auto collective = root.field("collective");
     const auto parsed = parseCollective(collective.text());
-    if (!parsed) collective.fail(fmt::format("\"{}\" is no collective", collective.text()));
+    if (!parsed) collective.fail(fmt::format("{} is no collective", jsonQuoted(collective.text())));
     s_.shape.collective = *parsed;
     s_.shape.ranks = static_cast<int>(root.field("ranks").integer(1, Bounds::kRanks));
     std::size_t blocks = 0;
@@ -205,7 +205,7 @@ class Reader {
       step.to = ref(json.field("to"));
       inputs.push_back(ref(json.field("from")));
     } else {
-      kind.fail(fmt::format("\"{}\" is neither reduce nor copy", kind.text()));
+      kind.fail(fmt::format("{} is neither reduce nor copy", jsonQuoted(kind.text())));
     }
     step.firstInput = static_cast<std::uint32_t>(s_.inputs.size());
     step.inputCount = static_cast<std::uint32_t>(inputs.size());
@@ -238,14 +238,14 @@ class Reader {
     for (const auto one : {Space::Input, Space::Output, Space::Stage}) {
       if (json.text() == toString(one)) return one;
     }
-    json.fail(fmt::format("\"{}\" is none of input, output, stage", json.text()));
+    json.fail(fmt::format("{} is none of input, output, stage", jsonQuoted(json.text())));
   }
 
   static Width width(const JsonReader& json) {
     for (const auto one : {Width::Element, Width::Accumulator}) {
       if (json.text() == nameOf(one)) return one;
     }
-    json.fail(fmt::format("\"{}\" is neither element nor accumulator", json.text()));
+    json.fail(fmt::format("{} is neither element nor accumulator", jsonQuoted(json.text())));
   }
 
   void slots(const JsonReader& json) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -24,43 +25,84 @@ const Json& valueOf(const void* value) { return *static_cast<const Json*>(value)
   throw Error(ErrorCode::InvalidArgument, message);
 }
 
+// "file:line:column" of byte `offset`.
+std::string placeOf(std::string_view text, const std::string& source, std::size_t offset) {
+  const auto before = text.substr(0, std::min(text.size(), offset));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto lineStart = before.rfind('\n');
+  const auto column = before.size() - (lineStart == std::string_view::npos ? 0 : lineStart + 1) + 1;
+  return fmt::format("{}:{}:{}", source, line, column);
+}
+
+// The text, and how far the parser is in it.
+class Progress {
+ public:
+  Progress(std::string_view text, const std::string& source) : text_(text), source_(source) {}
+
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = char;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const char*;
+    using reference = const char&;
+    Iterator(const char* at, Progress& progress) : at_(at), progress_(&progress) {}
+    const char& operator*() const { return *at_; }
+    Iterator& operator++() {
+      progress_->read_ = static_cast<std::size_t>(++at_ - progress_->text_.data());
+      return *this;
+    }
+    bool operator==(const Iterator& other) const { return at_ == other.at_; }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    const char* at_;
+    Progress* progress_;
+  };
+  Iterator begin() { return {text_.data(), *this}; }
+  Iterator end() { return {text_.data() + text_.size(), *this}; }
+
+  // At what was read last.
+  [[noreturn]] void fail(const std::string& reason) const { failAt(read_, reason); }
+  // `byte` counts from 1; 0: before the first.
+  [[noreturn]] void failAt(std::size_t byte, const std::string& reason) const {
+    refuse(fmt::format("{}: {}", placeOf(text_, source_, byte == 0 ? 0 : byte - 1), reason));
+  }
+
+ private:
+  std::string_view text_;
+  const std::string& source_;
+  std::size_t read_ = 0;
+};
+
 // The parser keeps the last of two fields of one name without a word, and has no bound on nesting.
 class Checks {
  public:
-  explicit Checks(const std::string& source) : source_(source) {}
+  explicit Checks(const Progress& progress) : progress_(progress) {}
 
   bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    if (depth > kMaxDepth) refuse(fmt::format("{}: nested more than {} deep", source_, kMaxDepth));
+    if (depth > kMaxDepth) progress_.fail(fmt::format("nested more than {} deep", kMaxDepth));
     if (event == Json::parse_event_t::object_start) names_.emplace_back();
     if (event == Json::parse_event_t::object_end) names_.pop_back();
     if (event == Json::parse_event_t::key) {
       const auto& name = parsed.get_ref<const std::string&>();
       if (!names_.back().insert(name).second) {
-        refuse(fmt::format("{}: an object has two fields \"{}\"", source_, name));
+        progress_.fail(fmt::format("an object has two fields {}", jsonQuoted(name)));
       }
     }
     return true;
   }
 
  private:
-  const std::string& source_;
+  const Progress& progress_;
   std::vector<std::set<std::string>> names_;
 };
 
-// The parser's message without its own prefix and position, which counts bytes.
-std::string reasonOf(const Json::parse_error& error) {
-  std::string what = error.what();
-  const auto colon = what.find(": ");
-  return colon == std::string::npos ? what : what.substr(colon + 2);
-}
-
-[[noreturn]] void malformed(std::string_view text, const std::string& source,
-                            const Json::parse_error& error) {
-  const auto before = text.substr(0, std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const auto lineStart = before.rfind('\n');
-  const auto column = before.size() - (lineStart == std::string_view::npos ? 0 : lineStart + 1) + 1;
-  refuse(fmt::format("{}:{}:{}: {}", source, line, column, reasonOf(error)));
+// The parser's message after `prefix`'s end: without its own name and position, which counts bytes.
+std::string reasonOf(const Json::exception& error, std::string_view prefixEnd) {
+  const std::string_view what = error.what();
+  const auto end = what.find(prefixEnd);
+  return std::string(end == std::string_view::npos ? what : what.substr(end + prefixEnd.size()));
 }
 
 }  // namespace
@@ -84,12 +126,13 @@ JsonReader JsonReader::parse(std::string_view text, const std::string& source,
     refuse(fmt::format("{}: {} bytes, more than the {} allowed", source, text.size(), maxBytes));
   }
   auto document = std::make_shared<Document>(source);
+  Progress progress(text, source);
   try {
-    document->root = Json::parse(text.begin(), text.end(), Checks(document->source));
+    document->root = Json::parse(progress.begin(), progress.end(), Checks(progress));
   } catch (const Json::parse_error& error) {
-    malformed(text, source, error);
+    progress.failAt(error.byte, reasonOf(error, ": "));
   } catch (const Json::exception& error) {  // a number out of range
-    refuse(fmt::format("{}: {}", source, error.what()));
+    progress.fail(reasonOf(error, "] "));
   }
   const void* root = &document->root;
   return {std::move(document), root, {}};
@@ -106,7 +149,7 @@ void JsonReader::fail(const std::string& reason) const {
 
 void JsonReader::expectKind(std::string_view kind) const {
   const auto found = field("byway").text();
-  if (found != kind) fail(fmt::format("is of kind \"{}\", not \"{}\"", found, kind));
+  if (found != kind) fail(fmt::format("is of kind {}, not \"{}\"", jsonQuoted(found), kind));
   const auto version = field("version").integer(0, 1 << 30);
   if (version != 1) fail(fmt::format("has version {}; this library reads version 1", version));
 }
@@ -116,7 +159,7 @@ void JsonReader::onlyFields(std::initializer_list<std::string_view> names) const
   if (!json.is_object()) fail(fmt::format("must be an object, not {}", json.type_name()));
   for (const auto& [name, value] : json.items()) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      fail(fmt::format("unknown field \"{}\"", name));
+      fail("unknown field " + jsonQuoted(name));
     }
   }
 }

@@ -19,7 +19,7 @@ namespace byway {
 class JsonReader {
  public:
   // Refuses text above maxBytes, nesting above 16, and a name that an object states twice.
-  // Malformed text is reported by line and column.
+  // All three, and malformed text, are reported by line and column where there is one.
   static JsonReader parse(std::string_view text, const std::string& source, std::size_t maxBytes);
 
   // The document's kind and version, as {"byway": kind, "version": 1, ...} states them.
