@@ -179,3 +179,70 @@ def test_bad_input(bench, arguments, said):
     line = bench(*arguments, status=2).stderr
     assert said in line
     assert line.count("\n") == 1, line
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--against", "openmpi,lam"), '"lam" is none of openmpi, mpich, impi, gloo'),
+        (("--against", "gloo,gloo"), "gloo twice"),
+        (("--against", "gloo", "--dtype", "bfloat16"), "bfloat16 is not a type"),
+    ],
+)
+def test_libraries_that_cannot_be_compared_with(bench, options, expected):
+    assert expected in bench("flat", *options, status=2).stderr
+
+
+def test_a_library_that_cannot_be_installed_is_named(bench, tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    cache = ("--peer-cache", tmp_path / "cache")
+    said = bench("flat", "--against", "mpich", *cache, status=1).stderr
+    assert "MPICH is not to be had here" in said
+    assert "leave it out of the list" in said
+
+
+def left_behind(folder: pathlib.Path) -> list[str]:
+    """Command lines that name the folder, and shared memory that is newer than it."""
+    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    found = [line for line in lines.splitlines() if str(folder) in line]
+    begin = folder.stat().st_ctime
+    return found + [
+        path.name
+        for path in pathlib.Path("/dev/shm").iterdir()
+        if path.name.startswith(("byway-bench", "sm_segment", "mpich", "Intel_MPI"))
+        and path.stat().st_ctime > begin
+    ]
+
+
+AGAINST = [
+    *("flat", "--against", "openmpi,mpich,impi,gloo", "--ranks", "2", "--sizes", "8,64Ki"),
+    *("--collective", "allreduce,all-gather", "--pairs", "3", "--most-pairs", "3"),
+]
+
+
+@pytest.mark.full
+def test_against_other_libraries(bench, tmp_path):
+    cache = ("--peer-cache", tmp_path / "cache")
+    bench(*AGAINST, *cache, status=None, timeout=1500)
+    rows = results(tmp_path)["rows"]
+    assert [row["peer"] for row in rows] == ["openmpi", "mpich", "impi", "gloo"] * 4
+    assert all(row["verified"] and row["peer_s"] > 0 for row in rows)
+    assert all(row["interval"][0] <= row["speedup"] <= row["interval"][1] for row in rows)
+    # Killed in the middle it leaves nothing, and the next run goes on.
+    (tmp_path / "byway-bench.json").unlink()
+    running = subprocess.Popen(
+        [BYWAY, "bench", *AGAINST, *map(str, cache)], cwd=tmp_path, stdout=subprocess.DEVNULL
+    )
+    until = time.monotonic() + 120
+    while not (tmp_path / "byway-bench.json").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    running.kill()
+    running.wait()
+    while left_behind(tmp_path) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert left_behind(tmp_path) == []
+    known = len(results(tmp_path)["rows"])
+    assert 4 <= known < 16
+    done = bench(*AGAINST, *cache, status=None, timeout=600)
+    assert f"{known} of them from an earlier run" in done.stdout
+    assert len(results(tmp_path)["rows"]) == 16

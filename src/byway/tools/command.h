@@ -21,6 +21,7 @@ using Action = std::function<int()>;
 
 // Each adds a subcommand that sets `action` when it is chosen.
 void addBenchCommand(CLI::App& app, Action& action);
+void addBenchPeerRankCommand(CLI::App& app, Action& action);
 void addBenchRankCommand(CLI::App& app, Action& action);
 void addDemoCommand(CLI::App& app, Action& action);
 void addDemoRankCommand(CLI::App& app, Action& action);

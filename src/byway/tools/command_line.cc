@@ -98,7 +98,7 @@ int misuse(const CLI::App& app, const CLI::ParseError& error) {
 
 // Of another command's processes, which has warned already.
 bool isRank(const std::string& command) {
-  return command == "demo-rank" || command == "bench-rank";
+  return command == "demo-rank" || command == "bench-rank" || command == "bench-peer-rank";
 }
 
 }  // namespace
@@ -123,6 +123,7 @@ int runCommandLine(std::vector<std::string> arguments) {
   addTraceCommand(app, action, traced);
   addDoctorCommand(app, action);
   addDemoRankCommand(app, action);
+  addBenchPeerRankCommand(app, action);
   addBenchRankCommand(app, action);
   if (const auto word = unknownCommand(app, arguments); !word.empty()) {
     return complain("", fmt::format("\"{}\" is no command (see byway --help)", word), kBadInput);

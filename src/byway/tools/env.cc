@@ -25,6 +25,7 @@ constexpr std::array kVariables{
     Variable{"BYWAY_RANK", "this process's rank, as `byway run` sets it"},
     Variable{"BYWAY_SIZE", "the number of ranks, as `byway run` sets it"},
     Variable{"BYWAY_STORE", "a folder that all ranks of the job share, new for every job"},
+    Variable{"BYWAY_PEER_SOCKET", "where a rank of `byway bench --against` gets its orders"},
     Variable{"BYWAY_UCX_*", "any setting of UCX by its name without UCX_ (BYWAY_UCX_TLS)"},
     Variable{"BYWAY_LAZY", "lazy mode: record or cut"},
     Variable{"BYWAY_DEFAULT", "PyTorch: 1 makes byway the default backend of CPU tensors"},

@@ -76,9 +76,10 @@ void requireWritable(const std::string& path) {
   std::remove(draft.c_str());
 }
 
-TemporaryFolder::TemporaryFolder(const std::string& prefix) {
+TemporaryFolder::TemporaryFolder(const std::string& prefix, std::string parent) {
   const char* base = std::getenv("TMPDIR");
-  path_ = fmt::format("{}/{}.XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp", prefix);
+  if (parent.empty()) parent = base != nullptr && *base != '\0' ? base : "/tmp";
+  path_ = fmt::format("{}/{}.XXXXXX", parent, prefix);
   if (::mkdtemp(path_.data()) == nullptr) fail("make the folder", path_, std::strerror(errno));
 }
 

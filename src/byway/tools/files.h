@@ -20,7 +20,8 @@ void requireWritable(const std::string& path);
 // A new folder, removed with what it holds.
 class TemporaryFolder {
  public:
-  explicit TemporaryFolder(const std::string& prefix);
+  // In `parent`; "": TMPDIR or /tmp.
+  explicit TemporaryFolder(const std::string& prefix, std::string parent = "");
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

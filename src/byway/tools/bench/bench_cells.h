@@ -25,6 +25,7 @@ struct BenchSettings {
   int live = -1;               // what parallel calls state; -1: how many there are; 0: nothing
   bool production = false;     // the shapes of training jobs instead of `sizes`
   bool isVirtual = false;
+  std::vector<std::string> against;  // flat: other libraries
   StopRule rule;
   double bar = 0;
   std::uint64_t memory = 0;  // bytes that a cell may need

