@@ -245,11 +245,14 @@ constexpr ReduceOp kOps[] = {
     for (const ReduceOp op : kOps) {
       if (whyUnsupported(dtype, op) != nullptr) continue;
       const std::string name = std::string(toString(dtype)) + "/" + toString(op);
-      auto* benchmark = benchmark::RegisterBenchmark(name.c_str(), reducing, dtype, op);
-      benchmark->ArgNames({"inputs", "bytes"})->UseManualTime()->Unit(benchmark::kMicrosecond);
-      benchmark->MinTime(0.1);
       for (const std::int64_t bytes : {64 << 10, 64 << 20}) {
-        for (const std::int64_t inputs : {2, 8}) benchmark->Args({inputs, bytes});
+        for (const std::int64_t inputs : {2, 8}) {
+          benchmark::RegisterBenchmark(name.c_str(), reducing, dtype, op)
+              ->ArgNames({"inputs", "bytes"})
+              ->Args({inputs, bytes})
+              ->UseManualTime()
+              ->Unit(benchmark::kMicrosecond);
+        }
       }
     }
   }

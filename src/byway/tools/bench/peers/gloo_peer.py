@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One rank of Gloo: makes the process group and leaves the rest to the extension.
 
-gloo_peer.py FLAGS            prints the compiler's arguments for an extension of this torch
+gloo_peer.py FLAGS OUT        writes the compiler's arguments for an extension of this torch
 gloo_peer.py FILE STORE R N   rank R of N with the extension FILE, meeting in the file STORE
 """
 
 import sys
 
 
-def print_flags() -> None:
+def write_flags(out: str) -> None:
+    import pathlib
     import sysconfig
 
     import torch
@@ -20,7 +21,7 @@ def print_flags() -> None:
         flags += [f"-L{path}", f"-Wl,-rpath,{path}"]
     flags += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
     flags += ["-ltorch_python", "-ltorch", "-ltorch_cpu", "-lc10"]
-    print("\n".join(flags))
+    pathlib.Path(out).write_text("\n".join(flags) + "\n")
 
 
 def serve(extension: str, store: str, rank: int, size: int) -> None:
@@ -37,7 +38,7 @@ def serve(extension: str, store: str, rank: int, size: int) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["FLAGS"]:
-        print_flags()
+    if sys.argv[1] == "FLAGS":
+        write_flags(sys.argv[2])
     else:
         serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -164,7 +164,7 @@ void compileGloo(const std::string& python, const std::string& folder) {
   writeFileAtomically(folder + "/peer_loop.h", kPeerLoopSource);
   writeFileAtomically(source, kGlooPeerSource);
   writeFileAtomically(folder + "/gloo_peer.py", kGlooPeerScript);
-  step("Gloo", folder + "/flags", {python, folder + "/gloo_peer.py", "FLAGS"});
+  step("Gloo", log, {python, folder + "/gloo_peer.py", "FLAGS", folder + "/flags"});
   std::vector<std::string> program{compiler(), "-O2",   "-std=c++20",
                                    "-shared",  "-fPIC", "-DTORCH_EXTENSION_NAME=byway_gloo_peer",
                                    source,     "-o",    folder + "/byway_gloo_peer.so"};
