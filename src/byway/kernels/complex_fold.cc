@@ -25,6 +25,7 @@ class ComplexPolicy {
   struct Block {
     hn::Vec<D> real, imag;
   };
+  static constexpr bool kOneForm = kOp == ReduceOp::Product;
   static constexpr std::size_t kLanesPerElement = 1, kMostBlockLanes = 1;
   static constexpr std::size_t kElementBytes = 2 * sizeof(T), kAccumulatorBytes = 2 * sizeof(T);
   static std::size_t blockLanes() { return 1; }
@@ -44,15 +45,11 @@ class ComplexPolicy {
     if (kOp == ReduceOp::Product) return multiply(a, b);
     return {hn::Add(a.real, b.real), hn::Add(a.imag, b.imag)};
   }
-  template <class Sink>
   void storeAccumulator(Block v, Sink sink) const {
     sink.put(D(), canonicalNaN(D(), v.real));
-    Sink{sink.to + sizeof(T)}.put(D(), canonicalNaN(D(), v.imag));
+    Sink{sink.to + sizeof(T), sink.streams}.put(D(), canonicalNaN(D(), v.imag));
   }
-  template <class Sink>
-  void storeElement(Block v, Sink sink) const {
-    storeAccumulator(v, sink);
-  }
+  void storeElement(Block v, Sink sink) const { storeAccumulator(v, sink); }
 
  private:
   static Block multiply(Block a, Block b) {
@@ -72,10 +69,10 @@ HWY_INLINE hn::Vec<D> multiplyComplex(D d, hn::Vec<D> a, hn::Vec<D> b) {
 }
 
 template <class T, ReduceOp kOp>
-class ComplexPolicy : public OwnWidthPolicy<T, 2> {
+class ComplexPolicy : public OwnWidthPolicy<T, 2, kOp == ReduceOp::Product> {
  public:
-  using typename OwnWidthPolicy<T, 2>::D;
-  using typename OwnWidthPolicy<T, 2>::Block;
+  using typename OwnWidthPolicy<T, 2, kOp == ReduceOp::Product>::D;
+  using typename OwnWidthPolicy<T, 2, kOp == ReduceOp::Product>::Block;
 
   explicit ComplexPolicy(const ReduceSpec& spec)
       : real_(static_cast<T>(spec.factor.real())), imag_(static_cast<T>(spec.factor.imag())) {}
@@ -88,14 +85,10 @@ class ComplexPolicy : public OwnWidthPolicy<T, 2> {
   HWY_INLINE Block combine(Block a, Block b) const {
     return kOp == ReduceOp::Product ? multiplyComplex(D(), a, b) : hn::Add(a, b);
   }
-  template <class Sink>
   HWY_INLINE void storeAccumulator(Block v, Sink sink) const {
     sink.put(D(), canonicalNaN(D(), v));
   }
-  template <class Sink>
-  HWY_INLINE void storeElement(Block v, Sink sink) const {
-    storeAccumulator(v, sink);
-  }
+  HWY_INLINE void storeElement(Block v, Sink sink) const { storeAccumulator(v, sink); }
 
  private:
   const T real_, imag_;

@@ -6,9 +6,10 @@
 // A policy P is made from a ReduceSpec and has
 //   Block                             what the registers of one step hold
 //   blockLanes(), kMostBlockLanes     lanes (an element, or a part of a complex one) of a block
+//   kOneForm                          elements and accumulators are loaded and stored alike
 //   kLanesPerElement, kElementBytes, kAccumulatorBytes  of a lane
-//   loadElement(p), loadAccumulator(p), combine(a, b)   a is the earlier operand
-//   storeElement(block, sink), storeAccumulator(block, sink)
+//   loadElement(p), storeElement(block, sink), combine(a, b)   a is the earlier operand
+//   loadAccumulator(p), storeAccumulator(block, sink)          unless kOneForm
 #if defined(BYWAY_KERNELS_FOLD_LOOP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BYWAY_KERNELS_FOLD_LOOP_INL_H_
 #undef BYWAY_KERNELS_FOLD_LOOP_INL_H_
@@ -37,19 +38,18 @@ HWY_INLINE hn::Vec<D> loadLanes(D d, const std::uint8_t* from) {
   return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(from));
 }
 
-// Where a block's lanes go.
-struct CachedSink {
+// Where a block's lanes go; past the caches if `streams`, and then `to` is aligned to the vector.
+struct Sink {
   std::uint8_t* to;
+  bool streams;
   template <class D>
   HWY_INLINE void put(D d, hn::Vec<D> v) const {
-    hn::StoreU(v, d, reinterpret_cast<hn::TFromD<D>*>(to));
-  }
-};
-struct StreamedSink {  // `to` is aligned to the vector
-  std::uint8_t* to;
-  template <class D>
-  HWY_INLINE void put(D d, hn::Vec<D> v) const {
-    hn::Stream(v, d, reinterpret_cast<hn::TFromD<D>*>(to));
+    auto* lanes = reinterpret_cast<hn::TFromD<D>*>(to);
+    if (streams) {
+      hn::Stream(v, d, lanes);
+    } else {
+      hn::StoreU(v, d, lanes);
+    }
   }
 };
 
@@ -65,11 +65,11 @@ class FoldLoop {
   void run(std::size_t lanes, bool streams) const {
     const std::size_t head = streams ? lanesToAlignment() : lanes;
     if (head >= lanes) {
-      blocks<CachedSink>(0, lanes);
+      blocks(0, lanes, false);
       return;
     }
-    blocks<CachedSink>(0, head);
-    blocks<StreamedSink>(head, lanes);
+    blocks(0, head, false);
+    blocks(head, lanes, true);
     hwy::FlushStream();
   }
 
@@ -95,30 +95,32 @@ class FoldLoop {
   }
 
   HWY_INLINE Block load(bool element, const std::uint8_t* from) const {
-    return element ? policy_.loadElement(from) : policy_.loadAccumulator(from);
-  }
-  template <class Sink>
-  HWY_INLINE void store(const Block& block, std::uint8_t* to) const {
-    if (toElement_) {
-      policy_.storeElement(block, Sink{to});
+    if constexpr (P::kOneForm) {
+      return policy_.loadElement(from);
     } else {
-      policy_.storeAccumulator(block, Sink{to});
+      return element ? policy_.loadElement(from) : policy_.loadAccumulator(from);
+    }
+  }
+  HWY_INLINE void store(const Block& block, Sink sink) const {
+    if constexpr (P::kOneForm) {
+      policy_.storeElement(block, sink);
+    } else if (toElement_) {
+      policy_.storeElement(block, sink);
+    } else {
+      policy_.storeAccumulator(block, sink);
     }
   }
 
-  template <class Sink>
-  void blocks(std::size_t i, std::size_t end) const {
+  void blocks(std::size_t i, std::size_t end, bool streams) const {
     const std::size_t n = P::blockLanes();
     const std::size_t width = bytesOf(toElement_);
-    for (; i + 4 * n <= end; i += 4 * n) fourBlocks<Sink>(i, n, to_ + i * width, n * width);
-    for (; i + n <= end; i += n) oneBlock<Sink>(i, to_ + i * width);
+    for (; i + 4 * n <= end; i += 4 * n) fourBlocks(i, n, {to_ + i * width, streams}, n * width);
+    for (; i + n <= end; i += n) oneBlock(i, {to_ + i * width, streams});
     if (i < end) partialBlock(i, end - i);
   }
 
   // Four at once hide the latency of an op, and of the loop over the inputs.
-  template <class Sink>
-  HWY_INLINE void fourBlocks(std::size_t i, std::size_t n, std::uint8_t* to,
-                             std::size_t stride) const {
+  HWY_INLINE void fourBlocks(std::size_t i, std::size_t n, Sink sink, std::size_t stride) const {
     const ReduceInput& first = inputs_[0];
     const bool firstElement = isElement(first);
     const std::size_t firstStride = n * bytesOf(firstElement);
@@ -135,19 +137,18 @@ class FoldLoop {
       b2 = policy_.combine(b2, load(element, p + 2 * step));
       b3 = policy_.combine(b3, load(element, p + 3 * step));
     }
-    store<Sink>(b0, to);
-    store<Sink>(b1, to + stride);
-    store<Sink>(b2, to + 2 * stride);
-    store<Sink>(b3, to + 3 * stride);
+    store(b0, sink);
+    store(b1, {sink.to + stride, sink.streams});
+    store(b2, {sink.to + 2 * stride, sink.streams});
+    store(b3, {sink.to + 3 * stride, sink.streams});
   }
 
-  template <class Sink>
-  HWY_INLINE void oneBlock(std::size_t i, std::uint8_t* to) const {
+  HWY_INLINE void oneBlock(std::size_t i, Sink sink) const {
     Block block = load(isElement(inputs_[0]), at(inputs_[0], i));
     for (std::size_t j = 1; j < inputs_.size(); ++j) {
       block = policy_.combine(block, load(isElement(inputs_[j]), at(inputs_[j], i)));
     }
-    store<Sink>(block, to);
+    store(block, sink);
   }
 
   void partialBlock(std::size_t i, std::size_t lanes) const {
@@ -160,7 +161,7 @@ class FoldLoop {
     for (std::size_t j = 1; j < inputs_.size(); ++j) {
       block = policy_.combine(block, loaded(inputs_[j]));
     }
-    store<CachedSink>(block, padded);
+    store(block, {padded, false});
     const std::size_t width = bytesOf(toElement_);
     std::memcpy(to_ + i * width, padded, lanes * width);
   }
@@ -178,8 +179,9 @@ void foldWith(const ReduceSpec& spec, void* to, std::span<const ReduceInput> inp
 }
 
 // One vector a block, of one type in memory and in registers.
-template <class T, std::size_t kLanes = 1>
+template <class T, std::size_t kLanes = 1, bool kAlike = false>
 struct OwnWidthPolicy {
+  static constexpr bool kOneForm = kAlike;
   using D = hn::ScalableTag<T>;
   using Block = hn::Vec<D>;
   static constexpr std::size_t kLanesPerElement = kLanes;
@@ -189,14 +191,8 @@ struct OwnWidthPolicy {
 
   HWY_INLINE Block loadAccumulator(const std::uint8_t* p) const { return loadLanes(D(), p); }
   HWY_INLINE Block loadElement(const std::uint8_t* p) const { return loadLanes(D(), p); }
-  template <class Sink>
-  HWY_INLINE void storeAccumulator(Block v, Sink sink) const {
-    sink.put(D(), v);
-  }
-  template <class Sink>
-  HWY_INLINE void storeElement(Block v, Sink sink) const {
-    sink.put(D(), v);
-  }
+  HWY_INLINE void storeAccumulator(Block v, Sink sink) const { sink.put(D(), v); }
+  HWY_INLINE void storeElement(Block v, Sink sink) const { sink.put(D(), v); }
 };
 
 // Every NaN of a float32 or float64 vector becomes the one of docs/reductions.md.

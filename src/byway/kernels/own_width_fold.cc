@@ -115,9 +115,9 @@ struct SmallFloatOrderLanes {
 };
 
 template <class T, class F>
-struct PlainPolicy : OwnWidthPolicy<T> {
-  using typename OwnWidthPolicy<T>::D;
-  using typename OwnWidthPolicy<T>::Block;
+struct PlainPolicy : OwnWidthPolicy<T, 1, true> {
+  using typename OwnWidthPolicy<T, 1, true>::D;
+  using typename OwnWidthPolicy<T, 1, true>::Block;
   explicit PlainPolicy(const ReduceSpec& /*spec*/) {}
   HWY_INLINE Block combine(Block a, Block b) const { return F()(D(), a, b); }
 };
@@ -131,15 +131,17 @@ struct BoolPolicy : PlainPolicy<std::uint8_t, F> {
   HWY_INLINE Block loadElement(const std::uint8_t* p) const {
     return hn::Min(loadLanes(D(), p), hn::Set(D(), std::uint8_t{1}));
   }
-  HWY_INLINE Block loadAccumulator(const std::uint8_t* p) const { return loadElement(p); }
 };
 
 // Sum, Product, Avg and PremulSum; T is float or double.
 template <class T, ReduceOp kOp, std::size_t kLanes = 1>
-class ArithmeticPolicy : public OwnWidthPolicy<T, kLanes> {
+class ArithmeticPolicy
+    : public OwnWidthPolicy<T, kLanes, kOp != ReduceOp::Avg && kOp != ReduceOp::PremulSum> {
+  using Base = OwnWidthPolicy<T, kLanes, kOp != ReduceOp::Avg && kOp != ReduceOp::PremulSum>;
+
  public:
-  using typename OwnWidthPolicy<T, kLanes>::D;
-  using typename OwnWidthPolicy<T, kLanes>::Block;
+  using typename Base::Block;
+  using typename Base::D;
 
   explicit ArithmeticPolicy(const ReduceSpec& spec)
       : factor_(static_cast<T>(spec.factor.real())), divisor_(static_cast<T>(spec.divisor)) {}
@@ -151,11 +153,9 @@ class ArithmeticPolicy : public OwnWidthPolicy<T, kLanes> {
   HWY_INLINE Block combine(Block a, Block b) const {
     return kOp == ReduceOp::Product ? hn::Mul(a, b) : hn::Add(a, b);
   }
-  template <class Sink>
   HWY_INLINE void storeAccumulator(Block v, Sink sink) const {
     sink.put(D(), canonicalNaN(D(), v));
   }
-  template <class Sink>
   HWY_INLINE void storeElement(Block v, Sink sink) const {
     storeAccumulator(kOp == ReduceOp::Avg ? hn::Div(v, hn::Set(D(), divisor_)) : v, sink);
   }

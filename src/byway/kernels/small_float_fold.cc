@@ -41,6 +41,7 @@ class Float32Steps {
 template <class Format, ReduceOp kOp>
 struct SmallFloatPolicy : Float32Steps<kOp> {
   using Block = Floats;
+  static constexpr bool kOneForm = false;
   static constexpr std::size_t kLanesPerElement = 1;
   static constexpr std::size_t kElementBytes = sizeof(typename Format::Bits);
   static constexpr std::size_t kAccumulatorBytes = sizeof(float);
@@ -53,23 +54,22 @@ struct SmallFloatPolicy : Float32Steps<kOp> {
   }
   HWY_INLINE Block loadAccumulator(const std::uint8_t* p) const { return loadLanes(Lanes(), p); }
   HWY_INLINE Block combine(Block a, Block b) const { return this->step(a, b); }
-  template <class Sink>
   HWY_INLINE void storeElement(Block v, Sink sink) const {
     sink.put(Small<Format>(), narrow<Format>(this->finish(v)));
   }
-  template <class Sink>
   HWY_INLINE void storeAccumulator(Block v, Sink sink) const {
     sink.put(Lanes(), canonicalNaN(Lanes(), v));
   }
 };
 
 // bfloat16 in and out: a 32-bit lane holds two of them, which go apart and together again by shifts
-// and masks within the lane, with no crossing of lanes. Has no float32 side.
+// and masks within the lane, with no crossing of lanes. There are no accumulators.
 template <ReduceOp kOp>
 struct BFloat16PairPolicy : Float32Steps<kOp> {
   struct Block {
     Floats low, high;  // elements 0, 2, 4, ... and 1, 3, 5, ...
   };
+  static constexpr bool kOneForm = true;
   static constexpr std::size_t kLanesPerElement = 1;
   static constexpr std::size_t kElementBytes = 2, kAccumulatorBytes = 2;
   static constexpr std::size_t kMostBlockLanes = 2 * hn::MaxLanes(Lanes());
@@ -82,19 +82,13 @@ struct BFloat16PairPolicy : Float32Steps<kOp> {
     const auto high = hn::And(pairs, hn::Set(Bits(), 0xffff0000u));
     return {this->raw(hn::BitCast(Lanes(), low)), this->raw(hn::BitCast(Lanes(), high))};
   }
-  HWY_INLINE Block loadAccumulator(const std::uint8_t* p) const { return loadElement(p); }
   HWY_INLINE Block combine(Block a, Block b) const {
     return {this->step(a.low, b.low), this->step(a.high, b.high)};
   }
-  template <class Sink>
   HWY_INLINE void storeElement(Block v, Sink sink) const {
     const auto low = roundToBFloat16(this->finish(v.low));
     const auto high = roundToBFloat16(this->finish(v.high));
     sink.put(Bits(), hn::Or(hn::ShiftRight<16>(low), hn::And(high, hn::Set(Bits(), 0xffff0000u))));
-  }
-  template <class Sink>
-  HWY_INLINE void storeAccumulator(Block v, Sink sink) const {
-    storeElement(v, sink);
   }
 };
 
