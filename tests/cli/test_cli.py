@@ -281,7 +281,7 @@ def test_verify_refuses_what_is_no_json(byway, tmp_path):
 def test_malformed_files_are_refused_with_their_place(byway, tmp_path, call):
     for text, expected in (
         ('{"byway":\n "topology",}', "bad.json:2:13: "),
-        ('{"byway": 1,\n "byway": 2}', 'bad.json:2:9: an object has two fields "byway"'),
+        ('{"byway": 1,\n "byway": 2}', 'bad.json:2:8: an object has two fields "byway"'),
         ('{"byway": "plan",\n "version": 1}', 'bad.json: is of kind "plan"'),
     ):
         (tmp_path / "bad.json").write_text(text)
