@@ -39,7 +39,8 @@ def __getattr__(name: str):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from byway.torch import fused
 
-    return getattr(fused, name)
+    globals().update({each: getattr(fused, each) for each in fused.__all__})
+    return globals()[name]
 
 
 _register()

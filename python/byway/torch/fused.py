@@ -24,6 +24,7 @@ DistBackendError that says which rank refused it and why.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Sequence
 from datetime import timedelta
 
@@ -42,6 +43,23 @@ __all__ = [
 ]
 
 
+def _traced_in_export(function):
+    """torch.export that is not strict runs the function on tensors without data: there it does
+    what it does in a graph.
+    """
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if torch.compiler.is_exporting():
+            from byway.torch.compile.registry import OWN_BODIES
+
+            return OWN_BODIES[call](*args, **kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
+@_traced_in_export
 def fused_all_reduce(
     tensors: Tensors,
     groups: Sequence[Sequence[int]],
@@ -60,6 +78,7 @@ def fused_all_reduce(
     return call.make(counts, async_op, lambda: call.take(tensors, out, in_place=True))
 
 
+@_traced_in_export
 def fused_all_gather(
     tensors: Tensors,
     groups: Sequence[Sequence[int]],
@@ -80,6 +99,7 @@ def fused_all_gather(
     return call.make(counts, async_op, lambda: call.take(tensors, out))
 
 
+@_traced_in_export
 def fused_reduce_scatter(
     tensors: Tensors,
     groups: Sequence[Sequence[int]],
@@ -101,6 +121,7 @@ def fused_reduce_scatter(
     return call.make(counts, async_op, lambda: call.take(tensors, out))
 
 
+@_traced_in_export
 def fused_all_to_all(
     tensors: Tensors,
     groups: Sequence[Sequence[int]],
@@ -118,6 +139,7 @@ def fused_all_to_all(
     return call.make(counts, async_op, lambda: call.take(tensors, out))
 
 
+@_traced_in_export
 def fused_broadcast(
     tensors: Tensors,
     groups: Sequence[Sequence[int]],
@@ -139,6 +161,7 @@ def fused_broadcast(
     return call.make(counts, async_op, lambda: call.take_broadcast(tensors, out))
 
 
+@_traced_in_export
 def fused_reduce(
     tensors: Tensors,
     groups: Sequence[Sequence[int]],

@@ -112,6 +112,16 @@ PYBIND11_MODULE(_C, module) {
   module.def("create_group", &createGroup, py::arg("store"), py::arg("rank"), py::arg("size"),
              py::arg("options"), py::arg("name"), py::arg("timeout"), py::arg("group"),
              py::arg("global_ranks"));
+  module.def(
+      "hold_traced",
+      [](std::string kind, Tensors inputs, Tensors outputs, c10::intrusive_ptr<c10d::Work> work) {
+        TracedCall call;
+        call.kind = std::move(kind);
+        call.ins = std::move(inputs);
+        call.outs = std::move(outputs);
+        return holdTraced(std::move(call), {std::move(work)});
+      },
+      py::arg("kind"), py::arg("inputs"), py::arg("outputs"), py::arg("work"));
   guardLazyTensors(true);
   module.def("guard_lazy_tensors", &guardLazyTensors, py::arg("on"));
   module.def("lazy_link", [] { return reinterpret_cast<std::uintptr_t>(&lazyLink()); });

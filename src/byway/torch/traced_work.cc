@@ -92,10 +92,12 @@ int64_t keyOf(const at::Tensor& handle) {
 }  // namespace
 
 at::Tensor startTraced(TracedCall call) {
-  auto record = std::make_shared<Record>();
-  record->call = std::move(call);
-  record->works = issue(record->call, true);
-  const auto key = table().add(std::move(record));
+  auto works = issue(call, true);
+  return holdTraced(std::move(call), std::move(works));
+}
+
+at::Tensor holdTraced(TracedCall call, std::vector<c10::intrusive_ptr<c10d::Work>> works) {
+  const auto key = table().add(std::make_shared<Record>(Record{std::move(call), std::move(works)}));
   auto* const memory = new int64_t(key);
   const auto free = [key](void* data) {
     table().drop(key);

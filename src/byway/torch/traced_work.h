@@ -11,6 +11,9 @@ namespace byway::pytorch {
 // Takes over a call whose tensors nobody else holds, starts it, returns its handle.
 at::Tensor startTraced(TracedCall call);
 
+// The same for a call that is under way.
+at::Tensor holdTraced(TracedCall call, std::vector<c10::intrusive_ptr<c10d::Work>> works);
+
 // Waits for the call and copies its results into `outs`, or, with no `outs`, only waits. The second
 // wait for a handle does nothing.
 void finishTraced(const at::Tensor& handle, const std::vector<at::Tensor>& outs,

@@ -44,7 +44,7 @@ def _cells():
                     )
 
 
-@pytest.mark.parametrize(("world", "grouping", "backend", "name"), _cells())
+@pytest.mark.parametrize(("world", "grouping", "backend", "name"), list(_cells()))
 def test_case(world, grouping, backend, name):
     graphs = ranks.team(world).run(harness.run_case, name, backend, grouping, seconds=DEADLINE_S)
     assert any(count is not None for count in graphs)

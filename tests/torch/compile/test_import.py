@@ -51,12 +51,32 @@ def test_waits_for_dynamo():
         assert "torch._dynamo" not in sys.modules
         import torch._dynamo
         assert tracing.status() == ("installed", None), tracing.status()
-        assert not any(type(f).__name__ == "ImportHook" for f in sys.meta_path)
+        assert not any(getattr(f, "_name", None) == "torch._dynamo" for f in sys.meta_path)
         tracing.uninstall()
         tracing.uninstall()
         assert tracing.status() == ("off", None)
         tracing.install()
         assert tracing.status() == ("installed", None)
+    """)
+
+
+def test_inductors_passes_are_given_back():
+    """Whether inductor is imported before or after the support is installed."""
+    _run("""
+        tracing.install()
+        import torch._dynamo
+        import torch._inductor.fx_passes.post_grad as graphs
+        import torch._inductor.memory as schedules
+        def passes():
+            return graphs.reorder_for_locality, schedules.reorder_for_peak_memory
+        plain = tuple(each.__wrapped__ for each in passes())
+        tracing.uninstall()
+        assert passes() == plain
+        tracing.install()
+        assert tuple(each.__wrapped__ for each in passes()) == plain
+        tracing.uninstall()
+        assert passes() == plain
+        assert not any(type(f).__name__ == "ImportHook" for f in sys.meta_path)
     """)
 
 

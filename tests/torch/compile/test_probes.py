@@ -4,12 +4,18 @@
 import pytest
 import ranks
 from compiled import harness
-from compiled.probes import exported, gradients, order, other_backends, steps, works
+from compiled.probes import exported, gradients, memory, order, other_backends, steps, uses, works
 
 _ALL = {"eager", "aot_eager", "inductor"}
 _ONCE = {"eager"}
 # Probes that every run does under inductor too.
-_ALWAYS = {"four_collectives", "waited_outside"}
+_ALWAYS = {
+    "between_start_and_wait",
+    "four_collectives",
+    "waited_outside",
+    "temporaries_are_not_copied",
+    "written_while_under_way",
+}
 
 DEADLINE_S = 300  # a cold compiler with every core in use
 
@@ -18,6 +24,8 @@ def _cells():
     cells = []
     for module, backends in (
         (works, _ALL),
+        (uses, _ALL),
+        (memory, _ALL),
         (order, _ALL),
         (gradients, _ALL),
         (steps, {"aot_eager", "inductor"}),

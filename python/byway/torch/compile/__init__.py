@@ -8,7 +8,7 @@ is not loaded, the rest happens when it is.
 import sys
 import threading
 
-from . import cache_key
+from . import cache_key, fused_ops
 from .import_hook import ImportHook
 
 _DYNAMO = "torch._dynamo"
@@ -26,6 +26,7 @@ def install(group_name=None):
     """
     global _hook
     with _lock:
+        fused_ops.define()  # with the extension's operators: exported programs call them
         if group_name is not None:
             cache_key.add(group_name)
         if _installation is not None or _hook is not None:

@@ -11,7 +11,7 @@ import torch
 from torch._subclasses.functional_tensor import FunctionalTensorMode
 from torch.distributed import distributed_c10d as c10d
 
-from . import groups
+from . import groups, ops
 
 _OPS = torch.ops._c10d_functional
 _PLAIN = torch._C.DispatchKey.Python
@@ -166,19 +166,43 @@ def _has_complex(value):
     return any(t.is_complex() for t in tensors)
 
 
+def _is_tied(args, kwargs, place):
+    """Products of complex numbers are not products of their parts: upstream's operator."""
+    return (
+        not kwargs
+        and len(args) > place
+        and not torch.compiler.is_exporting()
+        and not ("product" in args[1:] and _has_complex(args[0]))
+        and _is_ours(args[place])
+    )
+
+
+def _as_real(tensor):
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def _on_parts(translate, token, given, *args):
+    """The call on the real and imaginary parts of complex tensors."""
+    several = isinstance(given, (list, tuple))
+    tensors = given if several else [given]
+    parts = [_as_real(t) for t in tensors]
+    outs = translate(token, parts if several else parts[0], *args)
+    whole = [
+        torch.view_as_complex(out) if t.is_complex() else out
+        for t, out in zip(tensors, outs if several else [outs], strict=True)
+    ]
+    return whole if several else whole[0]
+
+
 def _tie_functional_op(op, translate, place):
     def handler(mode, *args, **kwargs):
-        ours = (
-            not kwargs
-            and len(args) > place
-            and not torch.compiler.is_exporting()
-            and not _has_complex(args[0])
-            and _is_ours(args[place])
-        )
-        if not ours:
+        if not _is_tied(args, kwargs, place):
             return _plain(mode, op, args, kwargs)
         with mode:
-            return translate(_token_for_functional(mode), *args)
+            token = _token_for_functional(mode)
+            if _has_complex(args[0]):
+                return _on_parts(translate, token, *args)
+            return translate(token, *args)
 
     return handler
 
@@ -186,7 +210,7 @@ def _tie_functional_op(op, translate, place):
 def install():
     """Returns the operators that got a handler."""
     tied = []
-    for name in ("run", "start", "wait"):
+    for name in (*ops.RUNS, *ops.STARTS, "wait"):
         op = getattr(torch.ops.byway, name).default
         op.py_impl(FunctionalTensorMode)(_tie_byway_op(op))
         tied.append(op)

@@ -5,6 +5,7 @@ import torch
 import torch._dynamo
 
 from . import functional, ops, upstream
+from .overlap import Overlap
 from .substitutions import Substitutions
 
 _fakes_registered = False
@@ -15,6 +16,7 @@ class Installation:
 
     def __init__(self):
         self.substitutions = Substitutions()
+        self._overlap = Overlap()
         self._tied = []
         self._p2p = None
 
@@ -33,8 +35,10 @@ class Installation:
         torch._dynamo.config.enable_p2p_compilation = True
         self.substitutions.add()
         self._tied = functional.install()
+        self._overlap.install()
 
     def undo(self):
+        self._overlap.undo()
         functional.uninstall(self._tied)
         self._tied = []
         self.substitutions.remove()

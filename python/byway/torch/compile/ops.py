@@ -11,17 +11,23 @@ _REAL = {
     torch.complex64: torch.float32,
     torch.complex128: torch.float64,
 }
+# The operators that make a call, and those that start one.
+RUNS = ("run", "fused")
+STARTS = ("start", "fused_start")
 # Their outputs hold the input (isInPlace in traced_call.cc).
 _IN_PLACE = ("all_reduce", "all_reduce_coalesced", "broadcast", "reduce")
 
 
 def register_fakes():
-    """Fake kernels: nothing but `start` returns a tensor."""
-    for name in ("run", "wait", "join"):
+    """Fake kernels: nothing but the starts returns a tensor."""
+    for name in (*RUNS, "wait", "join"):
         torch.library.register_fake(f"byway::{name}", lambda *args: None)
-    torch.library.register_fake("byway::start", lambda *args: torch.empty(1, dtype=torch.int64))
+    for name in STARTS:
+        torch.library.register_fake(
+            f"byway::{name}", lambda *args: torch.empty(1, dtype=torch.int64)
+        )
     # An exported graph keeps its calls, whether or not a result is used.
-    for name in ("run", "start", "wait", "join"):
+    for name in (*RUNS, *STARTS, "wait", "join"):
         packet = getattr(torch.ops.byway, name)
         torch.fx.node.has_side_effect(packet)
         torch.fx.node.has_side_effect(packet.default)
@@ -55,7 +61,7 @@ def _store(outs, buffers):
 
 
 class Options:
-    """The arguments that `run` and `start` share, in the schema's order."""
+    """The arguments that `run` and `start` share."""
 
     def __init__(
         self,
@@ -79,17 +85,27 @@ class Options:
         self.out_splits = out_splits
         self.timeout = timeout
 
-    def values(self, is_complex):
+    def run(self, *args):
+        torch.ops.byway.run.default(*args)
+
+    def start(self, *args):
+        return torch.ops.byway.start.default(*args)
+
+    def in_place(self, kind):
+        return kind in _IN_PLACE
+
+    def values(self, ins, outs):
+        """In the schema's order, for a call on these tensors or on their real parts."""
+        is_complex = any(t.is_complex() for t in [*ins, *outs])
         return (self.group, self.op, self.scale, self.factor, list(self.peers), list(self.tags),
                 list(self.in_splits), list(self.out_splits), self.timeout, is_complex)  # fmt: skip
 
 
 def run(kind, ins, outs, options):
     """The whole call, on the caller's own memory but for complex tensors."""
-    is_complex = any(t.is_complex() for t in [*ins, *outs])
     real_ins = [_as_real(t) for t in ins]
-    real_outs = [_as_real(t) if kind in _IN_PLACE else _real_buffer(t) for t in outs]
-    torch.ops.byway.run.default(token(), kind, real_ins, real_outs, *options.values(is_complex))
+    real_outs = [_as_real(t) if options.in_place(kind) else _real_buffer(t) for t in outs]
+    options.run(token(), kind, real_ins, real_outs, *options.values(ins, outs))
     _store(outs, real_outs)
 
 
@@ -97,8 +113,7 @@ def start(kind, ins, outs, options):
     """Starts the call on copies of its inputs; `outs` are asked for their shapes only. Returns
     the handle.
     """
-    is_complex = any(t.is_complex() for t in [*ins, *outs])
-    sources = outs if kind in _IN_PLACE else ins
+    sources = outs if options.in_place(kind) else ins
     sizes, dims, dtypes = [], [], []
     for t in outs:
         shape = [*t.shape, 2] if t.is_complex() else [*t.shape]
@@ -107,15 +122,9 @@ def start(kind, ins, outs, options):
         dtypes.append(_REAL.get(t.dtype, t.dtype))
     tensors = [*outs, *ins]
     device = tensors[0].device if len(tensors) > 0 else torch.device("cpu")
-    return torch.ops.byway.start.default(
-        token(),
-        kind,
-        [_as_real(t) for t in sources],
-        sizes,
-        dims,
-        dtypes,
-        device,
-        *options.values(is_complex),
+    real = [_as_real(t) for t in sources]
+    return options.start(
+        token(), kind, real, sizes, dims, dtypes, device, *options.values(ins, outs)
     )
 
 

@@ -2,6 +2,6 @@
 """Traceable bodies, one for each torch.distributed call."""
 
 from ..registry import BODIES, OWN_BODIES
-from . import coalesced, collectives, lists, point_to_point
+from . import coalesced, collectives, fused, lists, point_to_point
 
-__all__ = ["BODIES", "OWN_BODIES", "coalesced", "collectives", "lists", "point_to_point"]
+__all__ = ["BODIES", "OWN_BODIES", "coalesced", "collectives", "fused", "lists", "point_to_point"]

@@ -3,6 +3,7 @@
 
 from . import (
     async_calls,
+    fused,
     groups,
     layouts,
     lists,
@@ -15,6 +16,7 @@ from . import (
 
 __all__ = [
     "async_calls",
+    "fused",
     "groups",
     "layouts",
     "lists",

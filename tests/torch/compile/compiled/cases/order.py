@@ -119,6 +119,40 @@ def functional_all(c):
 
 
 @case
+def functional_complex(c):
+    """Functional collectives on complex numbers, between plain ones, and beside real ones."""
+
+    def fn(x):
+        z = torch.complex(x, x + 2)
+        dist.broadcast(x, group=c.pg, group_src=1)
+        a = functional.all_reduce(z.conj(), "sum", c.group)
+        b = functional.all_gather_tensor(z, 0, c.group)
+        s = functional.all_reduce(z[1], "avg", c.group)
+        d = functional.reduce_scatter_tensor(b * 1, "sum", 0, c.group)
+        t = functional.all_to_all_single(b * 1, [4] * c.n, [4] * c.n, c.group)
+        v, w = functional.all_reduce_coalesced([z * 2, x * 1], "sum", c.group)
+        dist.all_reduce(x, group=c.pg)
+        return a, b, s, d, t, v, w
+
+    def numbers(k, r):
+        return torch.complex(c.x(k, r), c.x(k, r) + 2)
+
+    def out(k):
+        every = [numbers(k, r) for r in range(c.n)]
+        return (
+            sum(every).conj().resolve_conj(),
+            torch.cat(every),
+            sum(every)[1] / c.n,
+            c.n * every[c.me],
+            every[c.me].repeat(c.n),
+            2 * sum(every),
+            c.n * c.x(k, 1),
+        )
+
+    return Program(fn, lambda k: [c.x(k)], out, lambda k: [c.n * c.x(k, 1)])
+
+
+@case
 def five_independent(c):
     def fn(x):
         ys = [x * (i + 1) for i in range(5)]

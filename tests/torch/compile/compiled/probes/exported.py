@@ -4,6 +4,8 @@
 import torch
 import torch.distributed as dist
 
+import byway.torch as bt
+
 from ..harness import compare
 
 
@@ -36,8 +38,22 @@ class _Asynchronous(torch.nn.Module):
         return y + z
 
 
+class _Fused(torch.nn.Module):
+    def forward(self, x):
+        groups, y, out = [[1, 0]], x * 2, torch.empty(8)
+        helps = dist.get_rank() > 1
+        work = bt.fused_all_reduce([] if helps else y, groups, [4], async_op=True)
+        bt.fused_all_gather([] if helps else x, groups, [4], out=[] if helps else out)
+        work.wait()
+        return y, x + 1 if helps else out
+
+
 def _expected(c, k):
+    pair = [c.x(k, 1), c.x(k, 0)]
+    helps = c.me > 1
+    fused = (2 * c.x(k) if helps else 2 * sum(pair), c.x(k) + 1 if helps else torch.cat(pair))
     return {
+        _Fused: fused,
         _Moves: (2 * c.x(k, 0), torch.cat(c.all(k))),
         _Sums: (2 * c.sum(k) + 1, c.x(k, c.n - 1)),
         _Asynchronous: 2 * c.sum(k) + c.x(k) + 1,

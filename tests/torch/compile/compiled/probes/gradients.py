@@ -6,6 +6,9 @@ import warnings
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
+from torch.distributed.distributed_c10d import _coalescing_manager
+
+import byway.torch as bt
 
 from ..harness import compare
 
@@ -46,6 +49,93 @@ def _all_to_all(x, n):
     return out[:4] * x
 
 
+def _reduce(x, n):
+    y = x * 2
+    dist.reduce(y, 0)
+    return y * x if dist.get_rank() == 0 else x * x
+
+
+def _all_gather_stacked(x, n):
+    out = torch.empty(n, 4)
+    dist.all_gather_into_tensor(out, x * 2)
+    return out[0] * x
+
+
+def _reduce_scatter_list(x, n):
+    out = torch.empty(4)
+    dist.reduce_scatter(out, [x * (i + 1) for i in range(n)])
+    return out * x
+
+
+def _all_to_all_list(x, n):
+    outs = [torch.empty(4) for _ in range(n)]
+    dist.all_to_all(outs, [x * (i + 1) for i in range(n)])
+    return outs[-1] * x
+
+
+def _scatter(x, n):
+    out = torch.empty(4)
+    dist.scatter(out, [x * (i + 1) for i in range(n)] if dist.get_rank() == 0 else None)
+    return out * x
+
+
+def _gather(x, n):
+    outs = [torch.empty(4) for _ in range(n)] if dist.get_rank() == 0 else None
+    dist.gather(x * 2, outs)
+    return x * x if outs is None else outs[-1] * x
+
+
+def _all_reduce_coalesced(x, n):
+    y, z = x * 2, x * x
+    dist.all_reduce_coalesced([y, z])
+    return y * x + z
+
+
+def _window(x, n):
+    y, z = x * 2, x * x
+    with _coalescing_manager():
+        dist.all_reduce(y)
+        dist.all_reduce(z)
+    return y * x + z
+
+
+def _transfer(x, n):
+    y, rank = torch.empty(4), dist.get_rank()
+    sent = dist.isend(x * 2, (rank + 1) % n)
+    dist.recv(y, (rank - 1) % n)
+    sent.wait()
+    return y * x
+
+
+def _batch(x, n):
+    y, rank = torch.empty(4), dist.get_rank()
+    ends = [
+        dist.P2POp(dist.isend, x * 2, (rank + 1) % n),
+        dist.P2POp(dist.irecv, y, (rank - 1) % n),
+    ]
+    for work in dist.batch_isend_irecv(ends):
+        work.wait()
+    return y * x
+
+
+def _barrier(x, n):
+    y = x * 2
+    dist.barrier()
+    return y * x
+
+
+def _fused_all_reduce(x, n):
+    y = x * 2
+    bt.fused_all_reduce(y, [list(range(n))], [4])
+    return y * x
+
+
+def _fused_all_gather(x, n):
+    out = torch.empty(4 * n)
+    bt.fused_all_gather(x * 2, [list(range(n))], [4], out=out)
+    return out[:4] * x
+
+
 def _asynchronous(x, n):
     y = x * 2
     w = dist.all_reduce(y, async_op=True)
@@ -71,14 +161,29 @@ def _functional_all_to_all(x, n):
     return functional.all_to_all_single(y, [4] * n, [4] * n, dist.group.WORLD)[:4] * x
 
 
-_CALLS = (
+_PLAIN = (
     _all_reduce,
     _broadcast,
     _all_gather,
     _all_gather_single,
     _reduce_scatter,
     _all_to_all,
+    _reduce,
+    _all_gather_stacked,
+    _reduce_scatter_list,
+    _all_to_all_list,
+    _scatter,
+    _gather,
+    _all_reduce_coalesced,
+    _window,
+    _transfer,
+    _batch,
+    _barrier,
+    _fused_all_reduce,
+    _fused_all_gather,
     _asynchronous,
+)
+_FUNCTIONAL = (
     _functional_all_reduce,
     _functional_all_gather,
     _functional_reduce_scatter,
@@ -93,8 +198,8 @@ def _gradient(fn, c, k):
     return out.detach(), x.grad
 
 
-def each_call(c, backend):
-    for call in _CALLS:
+def _compare_each(calls, c, backend):
+    for call in calls:
         torch._dynamo.reset()
         compiled = torch.compile(call, backend=backend, fullgraph=True)
         for k in range(2):
@@ -103,6 +208,14 @@ def each_call(c, backend):
                 expected = _gradient(call, c, k)
                 got = _gradient(compiled, c, k)
             compare(got, expected, f"{call.__name__}, call {k}")
+
+
+def plain_calls(c, backend):
+    _compare_each(_PLAIN, c, backend)
+
+
+def functional_calls(c, backend):
+    _compare_each(_FUNCTIONAL, c, backend)
 
 
 class _Summed(torch.autograd.Function):
@@ -130,4 +243,4 @@ def own_function(c, backend):
         compare(_gradient(compiled, c, k), _gradient(fn, c, k), f"call {k}")
 
 
-PROBES = (each_call, own_function)
+PROBES = (plain_calls, functional_calls, own_function)

@@ -6,6 +6,9 @@ import contextlib
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
+from torch._inductor.utils import run_and_get_code
+
+import byway.torch as bt
 
 from ..harness import compare
 
@@ -14,11 +17,15 @@ from ..harness import compare
 def logged():
     """Names of the collective operators that compiled code calls."""
     log = []
+    calls = [
+        getattr(torch.ops.byway, name).default for name in ("run", "start", "fused", "fused_start")
+    ]
     plain = torch._ops.OpOverload.__call__
 
     def call(self, /, *args, **kwargs):
-        if self in (torch.ops.byway.run.default, torch.ops.byway.start.default):
-            log.append(kwargs["kind"] if "kind" in kwargs else args[1])
+        if self in calls:
+            named = {**dict(zip(("token", "kind"), args, strict=False)), **kwargs}
+            log.append(named.get("kind", named.get("collective")))
         elif self is torch.ops.byway.wait.default:
             log.append("wait")
         return plain(self, *args, **kwargs)
@@ -118,4 +125,54 @@ def started_and_waited(c, backend):
     assert logs == [["all_reduce", "broadcast", "wait", "barrier", "wait"]] * c.n, logs
 
 
-PROBES = (four_collectives, functional_only, dropped_functional, started_and_waited)
+def fused_among_others(c, backend):
+    """Fused calls stand in the same order."""
+    groups = [list(range(c.n))]
+
+    def fn(x):
+        y, z, out = x * 2, x + 1, torch.empty(4 * c.n)
+        work = bt.fused_all_gather(x, groups, [4], out=out, async_op=True)
+        a = functional.all_reduce(x.sin() if c.me else x, "sum", dist.group.WORLD)
+        bt.fused_all_reduce(y, groups, [4])
+        dist.broadcast(z, 0)
+        work.wait()
+        return y, z, out, a * 2 if c.me else a.cumsum(0)
+
+    _, logs = _logs(fn, lambda: [c.x(1)], backend)
+    expected = ["all_gather", "all_reduce", "all_reduce", "broadcast", "wait"]
+    if backend == "eager":
+        del expected[1]  # upstream's operator
+    assert logs == [expected] * c.n, logs
+
+
+def between_start_and_wait(c, backend):
+    """What is computed while calls are under way stays there, though it is used after them."""
+    if backend != "inductor":
+        return
+
+    def fn(x, m):
+        out = torch.empty(4 * c.n)
+        work = dist.all_gather_into_tensor(out, x, async_op=True)
+        z = torch.tanh(m @ m) @ m
+        second = dist.all_reduce(x * 2, async_op=True)
+        w = m @ z
+        work.wait()
+        v = w @ m
+        second.wait()
+        return out.sum() + z.sum() + v.sum()
+
+    _, codes = run_and_get_code(torch.compile(fn, fullgraph=True), c.x(1), torch.eye(4))
+    code = codes[0][codes[0].index("def call(") :]
+    marks = {"byway.start.default(": "start", "byway.wait.default(": "wait", "kernels.mm(": "mm"}
+    found = [name for line in code.splitlines() for mark, name in marks.items() if mark in line]
+    assert found == ["start", "mm", "mm", "start", "mm", "wait", "mm", "wait"], code
+
+
+PROBES = (
+    between_start_and_wait,
+    four_collectives,
+    functional_only,
+    dropped_functional,
+    started_and_waited,
+    fused_among_others,
+)
