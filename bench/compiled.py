@@ -17,6 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
+import warnings
 
 OVERLAP_BAR, COST_BAR = 1.3, 1.5
 TRANSFER_S, RATE = 0.1, 20_000_000  # bytes per second
@@ -121,6 +122,7 @@ def _rank(rank, size, folder, queue):
     import byway.torch
 
     torch.set_num_threads(1)
+    warnings.simplefilter("ignore", FutureWarning)  # torch 2.13 has new names for old calls
     results = {}
     for name, measure, options in (
         ("cost", _cost, None),

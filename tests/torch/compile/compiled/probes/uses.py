@@ -7,6 +7,8 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 
+import byway.torch as bt
+
 from ..harness import CALLS, Counting, compare
 
 
@@ -157,6 +159,33 @@ def pipeline_step(c, backend):
     assert counting.graphs == 1
 
 
+def relayed_fused(c, backend):
+    """Fused calls in a graph of which helpers carry a part: pairs among the ranks of a mesh."""
+    if c.n < 3:
+        return
+    group = dist.new_group(pg_options=bt.Options(topology=f"mesh:{c.n}@1G,5"))
+    count, member = 1 << 18, c.me < 2
+
+    def fn(x):
+        y, out = x * 2, torch.empty(2 * count)
+        bt.fused_all_reduce(y if member else [], [[1, 0]], [count], group=group)
+        given, into = (x, out) if member else ([], [])
+        work = bt.fused_all_gather(given, [[1, 0]], [count], into, group, async_op=True)
+        work.wait()
+        return y, out if member else x
+
+    compiled, counting = _compile(fn, backend)
+    for k in range(2):
+        x = c.x(k, shape=(count,)) / 1024
+        both = [c.x(k, r, shape=(count,)) / 1024 for r in (1, 0)]
+        expected = (2 * (both[0] + both[1]), torch.cat(both)) if member else (2 * x, x)
+        compare(compiled(x), expected, f"call {k}")
+    assert counting.graphs == 1
+    routes = [call["route"] for call in bt.recorded_calls(group)["calls"][-4:]]
+    assert not any(route.startswith("direct") for route in routes), routes
+    dist.destroy_process_group(group)
+
+
 def _refusal(fn, *args):
     try:
         fn(*args)
@@ -221,5 +250,6 @@ PROBES = (
     functional_results_outside,
     functional_results_inside,
     pipeline_step,
+    relayed_fused,
     refusals,
 )
