@@ -24,9 +24,13 @@ def install(group_name=None):
 
     Called with every new group's name: graphs that are cached on disk hold for these groups only.
     """
-    global _hook
+    global _hook, _error
     with _lock:
-        fused_ops.define()  # with the extension's operators: exported programs call them
+        try:
+            fused_ops.define()  # beside the extension's operators: exported programs call them
+        except Exception as error:
+            _error = error
+            return
         if group_name is not None:
             cache_key.add(group_name)
         if _installation is not None or _hook is not None:

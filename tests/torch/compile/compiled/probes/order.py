@@ -147,6 +147,15 @@ def fused_among_others(c, backend):
 
 def between_start_and_wait(c, backend):
     """What is computed while calls are under way stays there, though it is used after them."""
+    _between_start_and_wait(c, backend, False)
+
+
+def between_start_and_wait_in_training(c, backend):
+    """The same in a forward graph that keeps values for its backward."""
+    _between_start_and_wait(c, backend, True)
+
+
+def _between_start_and_wait(c, backend, training):
     if backend != "inductor":
         return
 
@@ -161,8 +170,10 @@ def between_start_and_wait(c, backend):
         second.wait()
         return out.sum() + z.sum() + v.sum()
 
-    _, codes = run_and_get_code(torch.compile(fn, fullgraph=True), c.x(1), torch.eye(4))
-    code = codes[0][codes[0].index("def call(") :]
+    m = torch.eye(4, requires_grad=training)
+    _, codes = run_and_get_code(torch.compile(fn, fullgraph=True), c.x(1), m)
+    code = next(code for code in codes if "byway.start" in code)
+    code = code[code.index("def call(") :]
     marks = {"byway.start.default(": "start", "byway.wait.default(": "wait", "kernels.mm(": "mm"}
     found = [name for line in code.splitlines() for mark, name in marks.items() if mark in line]
     assert found == ["start", "mm", "mm", "start", "mm", "wait", "mm", "wait"], code
@@ -170,6 +181,7 @@ def between_start_and_wait(c, backend):
 
 PROBES = (
     between_start_and_wait,
+    between_start_and_wait_in_training,
     four_collectives,
     functional_only,
     dropped_functional,
