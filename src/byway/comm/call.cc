@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "byway/base/hash.h"
+#include "byway/schedule/loads.h"
 
 namespace byway {
 namespace {
@@ -111,6 +112,10 @@ std::vector<Buffer> normalized(const std::vector<Buffer>& parts) {
 }
 
 bool sameMemory(const Segments& outer, std::uint64_t offset, const Segments& inner) {
+  if (outer.parts().size() == 1 && inner.parts().size() == 1) {
+    const auto* begin = static_cast<const std::byte*>(outer.parts()[0].address);
+    return begin + offset == inner.parts()[0].address && outer.bytes() >= offset + inner.bytes();
+  }
   std::vector<Buffer> part;
   outer.resolve(offset, inner.bytes(), part);
   const auto a = normalized(part);
@@ -133,8 +138,9 @@ void checkPartSizes(const char* name, const Region& region, std::size_t elementB
 }
 
 void checkOutputParts(const Segments& output) {
+  if (output.parts().size() < 2) return;
   std::vector<Buffer> parts(output.parts().begin(), output.parts().end());
-  if (parts.size() < 2 || parts[0].kind == MemoryKind::Phantom) return;
+  if (parts[0].kind == MemoryKind::Phantom) return;
   std::sort(parts.begin(), parts.end(),
             [](const Buffer& a, const Buffer& b) { return a.address < b.address; });
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -143,11 +149,6 @@ void checkOutputParts(const Segments& output) {
     }
   }
 }
-
-struct Layout {
-  std::uint64_t inputBytes = 0, outputBytes = 0;
-  std::uint64_t ownInInput = 0, ownInOutput = 0;  // offset of the block that both hold
-};
 
 Layout layoutOf(const Shape& shape, int rank, const std::vector<std::uint64_t>& counts,
                 std::size_t elementBytes) {
@@ -169,35 +170,34 @@ Layout layoutOf(const Shape& shape, int rank, const std::vector<std::uint64_t>& 
   return layout;
 }
 
-void checkBytes(const char* name, const Call& call, bool isMember, std::uint64_t have,
+void checkBytes(const char* name, Collective collective, bool isMember, std::uint64_t have,
                 std::uint64_t need) {
   if (have == need) return;
   if (!isMember) {
     invalid(
         fmt::format("{} of {} has {} bytes on a rank that is in no group; ranks that only help "
                     "pass empty regions",
-                    name, toString(call.collective), have));
+                    name, toString(collective), have));
   }
   invalid(fmt::format("{} of {} has {} bytes, but the counts ask for {}", name,
-                      toString(call.collective), have, need));
+                      toString(collective), have, need));
 }
 
-void checkAliasing(const Call& call, const Layout& layout, const Segments& input,
+void checkAliasing(Collective collective, const Layout& layout, const Segments& input,
                    const Segments& output) {
   checkOutputParts(output);
   if (!input.overlaps(output)) return;
-  if (call.collective == Collective::AllToAll) {
+  if (collective == Collective::AllToAll) {
     invalid("all-to-all cannot work in place: input and output overlap");
   }
   const bool inOutput = output.bytes() >= input.bytes();
   const bool exact = inOutput ? sameMemory(output, layout.ownInOutput, input)
                               : sameMemory(input, layout.ownInInput, output);
   if (!exact) {
-    invalid(fmt::format("input and output of {} overlap other than in place; in place is {}",
-                        toString(call.collective),
-                        input.bytes() == output.bytes()
-                            ? "the same memory"
-                            : "the rank's own block within the larger"));
+    invalid(fmt::format(
+        "input and output of {} overlap other than in place; in place is {}", toString(collective),
+        input.bytes() == output.bytes() ? "the same memory"
+                                        : "the rank's own block within the larger"));
   }
 }
 
@@ -227,6 +227,24 @@ Fingerprint fingerprintOf(const Call& call, const std::vector<Group>& groups,
   return f;
 }
 
+// The caller's memory, checked.
+void setRegions(OperationRequest& request, const CommunicatorState& state, Collective collective,
+                bool isMember, const Layout& layout, const FusedArgs& mine,
+                const CallOptions& options) {
+  const std::size_t elementBytes = sizeOf(request.dtype);
+  checkPartSizes("the input", mine.input, elementBytes);
+  checkPartSizes("the output", mine.output, elementBytes);
+  request.input = Segments(mine.input.parts());
+  request.output = Segments(mine.output.parts());
+  checkBytes("the input", collective, isMember, request.input.bytes(), layout.inputBytes);
+  checkBytes("the output", collective, isMember, request.output.bytes(), layout.outputBytes);
+  checkAliasing(collective, layout, request.input, request.output);
+  request.stageKind = state.options.memory;
+  request.timeout = options.timeout.value_or(state.options.timeout);
+  if (!(request.timeout >= 0)) invalid(fmt::format("{} is no timeout", request.timeout));
+  request.keepAlive = options.keepAlive;
+}
+
 // Everything but the plan.
 OperationRequest regionsOf(const CommunicatorState& state, const Call& call, const Shape& shape,
                            std::vector<std::uint64_t> counts, const FusedArgs& mine,
@@ -236,19 +254,9 @@ OperationRequest regionsOf(const CommunicatorState& state, const Call& call, con
   request.dtype = call.dtype;
   request.op = reduces(call.collective) ? call.reduction.op : ReduceOp::Sum;
   request.factor = call.reduction.factor;
-  checkPartSizes("the input", mine.input, sizeOf(call.dtype));
-  checkPartSizes("the output", mine.output, sizeOf(call.dtype));
-  request.input = Segments(mine.input.parts());
-  request.output = Segments(mine.output.parts());
   const Layout layout = layoutOf(shape, state.rank, request.blockCounts, sizeOf(call.dtype));
   const bool isMember = membershipOf(shape, state.rank).group >= 0;
-  checkBytes("the input", call, isMember, request.input.bytes(), layout.inputBytes);
-  checkBytes("the output", call, isMember, request.output.bytes(), layout.outputBytes);
-  checkAliasing(call, layout, request.input, request.output);
-  request.stageKind = state.options.memory;
-  request.timeout = options.timeout.value_or(state.options.timeout);
-  if (!(request.timeout >= 0)) invalid(fmt::format("{} is no timeout", request.timeout));
-  request.keepAlive = options.keepAlive;
+  setRegions(request, state, call.collective, isMember, layout, mine, options);
   return request;
 }
 
@@ -325,6 +333,7 @@ std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call, b
   const auto counts = blockCountsOf(call);
   const PlanQuery query = queryOf(call, groups, counts);
   if (!prepare) return state.plans.look(query);
+  state.prepared.clear();
   const auto found = state.plans.ask(query, true);
   if (found.plan) return found.plan;
   bringPlan(state, found.coming, {});
@@ -363,6 +372,65 @@ void checkOrRefuse(CommunicatorState& state, const CallOptions& options,
     if (!options.checkOnly) state.engine->refuse(*state.open(), error);
     throw Error(error.code(), error.what(), state.rank);
   }
+}
+
+namespace {
+
+Call wholeCall(const CommunicatorState& state, const CallKey& key, const Reduction& reduction) {
+  CallGroup group = everybody(state);
+  group.count = key.count;
+  group.root = key.root;
+  return {key.collective, {std::move(group)}, key.dtype,
+          reduction,      key.barrier,        key.barrier ? 1 : 0};
+}
+
+// For the next call like it; not where stage memory cuts it into rounds.
+void prepare(CommunicatorState& state, const CallKey& key, const OperationRequest& request) {
+  const Schedule& s = request.schedule->schedule();
+  const std::size_t elementBytes = sizeOf(request.dtype);
+  const std::size_t accumulatorBytes = sizeOf(accumulatorOf(request.dtype, request.op));
+  std::vector<double> blockBytes;
+  for (const std::uint64_t count : request.blockCounts) {
+    blockBytes.push_back(static_cast<double>(count) * static_cast<double>(elementBytes));
+  }
+  const double ratio = static_cast<double>(accumulatorBytes) / static_cast<double>(elementBytes);
+  if (roundsFor(s, blockBytes, ratio, state.options.stageQuota).count != 1) return;
+  PreparedCall call;
+  call.schedule = request.schedule;
+  call.bound = std::make_shared<const Binding>(bind(*request.schedule, state.rank,
+                                                    {request.blockCounts, {}, {}}, elementBytes,
+                                                    accumulatorBytes));
+  call.stamp = request.stamp;
+  call.layout = layoutOf(s.shape, state.rank, request.blockCounts, elementBytes);
+  state.prepared.keep(key, std::move(call));
+}
+
+}  // namespace
+
+Work submitWhole(CommunicatorState& state, const CallKey& key, const Reduction& reduction,
+                 const FusedArgs& mine, const CallOptions& options) {
+  const bool isPlain = !options.checkOnly && reduction.op != ReduceOp::PremulSum;
+  const auto known = isPlain ? state.prepared.find(key) : nullptr;
+  const auto channel = state.open();
+  OperationRequest request;
+  if (known) {
+    checkOrRefuse(state, options, [&] {
+      request.schedule = known->schedule;
+      request.bound = known->bound;
+      request.stamp = known->stamp;
+      request.dtype = key.dtype;
+      request.op = reduces(key.collective) ? key.op : ReduceOp::Sum;
+      setRegions(request, state, key.collective, true, known->layout, mine, options);
+    });
+    return {state.engine, state.engine->submit(*channel, std::move(request))};
+  }
+  const Call call = wholeCall(state, key, reduction);
+  if (!isPlain) return submitCall(state, call, mine, options);
+  Made made;
+  checkOrRefuse(state, options, [&] { made = makeRequest(state, call, mine, options); });
+  if (!made.found.plan) return submitComing(state, channel, call, std::move(made), options);
+  prepare(state, key, made.request);
+  return {state.engine, state.engine->submit(*channel, std::move(made.request))};
 }
 
 Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,

@@ -18,11 +18,11 @@ Work callAll(CommunicatorState& state, Collective collective, CallGroup group, D
                     {input, output}, options);
 }
 
-CallGroup counted(const CommunicatorState& state, std::uint64_t count, int root = 0) {
-  CallGroup group = everybody(state);
-  group.count = count;
-  group.root = root;
-  return group;
+Work callWhole(CommunicatorState& state, Collective collective, std::uint64_t count, int root,
+               DType dtype, const Reduction& reduction, const Region& input, const Region& output,
+               const CallOptions& options) {
+  return submitWhole(state, {collective, dtype, reduction.op, false, root, count}, reduction,
+                     {input, output}, options);
 }
 
 CallGroup counted(const CommunicatorState& state, std::vector<std::uint64_t> counts) {
@@ -133,27 +133,25 @@ void checkLists(std::span<const Region> smaller, std::span<const Region> larger,
 
 Work Communicator::allReduce(const Region& input, const Region& output, std::uint64_t count,
                              DType dtype, const Reduction& reduction, const CallOptions& options) {
-  return callAll(*state_, Collective::AllReduce, counted(*state_, count), dtype, reduction, input,
-                 output, options);
+  return callWhole(*state_, Collective::AllReduce, count, 0, dtype, reduction, input, output,
+                   options);
 }
 
 Work Communicator::broadcast(const Region& input, const Region& output, std::uint64_t count,
                              DType dtype, int root, const CallOptions& options) {
-  return callAll(*state_, Collective::Broadcast, counted(*state_, count, root), dtype, {}, input,
-                 output, options);
+  return callWhole(*state_, Collective::Broadcast, count, root, dtype, {}, input, output, options);
 }
 
 Work Communicator::reduce(const Region& input, const Region& output, std::uint64_t count,
                           DType dtype, int root, const Reduction& reduction,
                           const CallOptions& options) {
-  return callAll(*state_, Collective::Reduce, counted(*state_, count, root), dtype, reduction,
-                 input, output, options);
+  return callWhole(*state_, Collective::Reduce, count, root, dtype, reduction, input, output,
+                   options);
 }
 
 Work Communicator::allGather(const Region& input, const Region& output, std::uint64_t count,
                              DType dtype, const CallOptions& options) {
-  return callAll(*state_, Collective::AllGather, counted(*state_, count), dtype, {}, input, output,
-                 options);
+  return callWhole(*state_, Collective::AllGather, count, 0, dtype, {}, input, output, options);
 }
 
 Work Communicator::allGather(const Region& input, const Region& output,
@@ -166,8 +164,8 @@ Work Communicator::allGather(const Region& input, const Region& output,
 Work Communicator::reduceScatter(const Region& input, const Region& output, std::uint64_t count,
                                  DType dtype, const Reduction& reduction,
                                  const CallOptions& options) {
-  return callAll(*state_, Collective::ReduceScatter, counted(*state_, count), dtype, reduction,
-                 input, output, options);
+  return callWhole(*state_, Collective::ReduceScatter, count, 0, dtype, reduction, input, output,
+                   options);
 }
 
 Work Communicator::reduceScatter(const Region& input, const Region& output,
@@ -179,20 +177,17 @@ Work Communicator::reduceScatter(const Region& input, const Region& output,
 
 Work Communicator::gather(const Region& input, const Region& output, std::uint64_t count,
                           DType dtype, int root, const CallOptions& options) {
-  return callAll(*state_, Collective::Gather, counted(*state_, count, root), dtype, {}, input,
-                 output, options);
+  return callWhole(*state_, Collective::Gather, count, root, dtype, {}, input, output, options);
 }
 
 Work Communicator::scatter(const Region& input, const Region& output, std::uint64_t count,
                            DType dtype, int root, const CallOptions& options) {
-  return callAll(*state_, Collective::Scatter, counted(*state_, count, root), dtype, {}, input,
-                 output, options);
+  return callWhole(*state_, Collective::Scatter, count, root, dtype, {}, input, output, options);
 }
 
 Work Communicator::allToAll(const Region& input, const Region& output, std::uint64_t count,
                             DType dtype, const CallOptions& options) {
-  return callAll(*state_, Collective::AllToAll, counted(*state_, count), dtype, {}, input, output,
-                 options);
+  return callWhole(*state_, Collective::AllToAll, count, 0, dtype, {}, input, output, options);
 }
 
 Work Communicator::gather(const Region& input, const Region& output, const RankCounts& counts,
@@ -232,9 +227,8 @@ Work Communicator::barrier(const CallOptions& options) {
   CallOptions mine = options;
   mine.keepAlive = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
       bytes, options.keepAlive);
-  return submitCall(*state_,
-                    {Collective::AllGather, {counted(*state_, 1)}, DType::UInt8, {}, true, 1},
-                    {input, output}, mine);
+  return submitWhole(*state_, {Collective::AllGather, DType::UInt8, ReduceOp::Sum, true, 0, 1}, {},
+                     {input, output}, mine);
 }
 
 Work Communicator::allReduceCoalesced(std::span<const Region> inputs,

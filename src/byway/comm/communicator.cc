@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,6 +37,41 @@ Seconds lateAfterOf(const CommunicatorOptions& options) {
               fmt::format("BYWAY_LATE_AFTER=\"{}\" is no positive number of seconds (\"inf\": "
                           "never)",
                           text));
+}
+
+bool mayMap(const CommunicatorOptions& options) {
+  if (options.mapped) return *options.mapped;
+  const char* text = std::getenv("BYWAY_MAPPED");
+  const std::string value = text == nullptr ? "" : text;
+  if (value.empty() || value == "1") return true;
+  if (value == "0") return false;
+  throw Error(ErrorCode::InvalidArgument,
+              fmt::format("BYWAY_MAPPED=\"{}\" is neither 0 nor 1", value));
+}
+
+// What a rank tells the others: its board's address, and its transport's.
+std::string joined(const Board* board, const Address& address) {
+  std::string text = board == nullptr ? "" : board->address();
+  text += '\0';
+  text.append(reinterpret_cast<const char*>(address.data()), address.size());
+  return text;
+}
+
+// Where all ranks can use one; the same on all ranks.
+std::shared_ptr<Board> joinedBoard(std::shared_ptr<Board> board, const Meeting& meeting,
+                                   Seconds timeout) {
+  if (!board) return nullptr;
+  std::vector<std::string> addresses;
+  for (const std::string& text : meeting.addresses)
+    addresses.push_back(text.substr(0, text.find('\0')));
+  return board->join(addresses, timeout) == Board::Reach::None ? nullptr : board;
+}
+
+double mappedBytesOf(const Board* board) {
+  if (board == nullptr) return 0;
+  if (board->reach() == Board::Reach::Memory) return std::numeric_limits<double>::infinity();
+  // Places for lists of memory, and sizes that a plan is made for lie up to an eighth lower.
+  return 0.75 * static_cast<double>(Board::kDataBytes);
 }
 
 void checkRanks(const std::vector<int>& ranks, int self) {
@@ -74,23 +110,29 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
   checkRanks(ranks, self);
   const int size = static_cast<int>(ranks.size());
   Topology topology = parseTopology(topologyText(options), size);
-  const Address address = endpoint->engine()->address();
-  const std::string addressText(reinterpret_cast<const char*>(address.data()), address.size());
+  const bool maps = mayMap(options) && topology.name == "host" && size > 1 &&
+                    endpoint->pace() == Pace{} && endpoint->selfDriven() &&
+                    options.memory == MemoryKind::Host;
   const Settings settings{
       {"topology (option or BYWAY_TOPOLOGY)",
        fmt::format("{} [{:016x}]", topology.name, topology.hash())},
       {"stage quota", std::to_string(options.stageQuota)},
       {"route", options.route},
       {"exchange of counts", options.exchangeCounts ? "on" : "off"},
+      {"mapped memory (option or BYWAY_MAPPED)", maps ? "on" : "off"},
       {"kind of memory", options.memory == MemoryKind::Phantom ? "phantom" : "host"},
       {"pace (option or BYWAY_PACE)", endpoint->pace().text()}};
-  const Meeting meeting = meet(store, name, ranks, self, addressText, settings, options.timeout);
   ChannelOptions channel;
-  channel.id = meeting.id;
   channel.rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), self) - ranks.begin());
+  if (maps) channel.board = Board::make(channel.rank, size);
+  const Meeting meeting =
+      meet(store, name, ranks, self, joined(channel.board.get(), endpoint->engine()->address()),
+           settings, options.timeout);
+  channel.id = meeting.id;
   channel.stageQuota = options.stageQuota;
   channel.lateAfter = lateAfterOf(options);
-  for (const std::string& text : meeting.addresses) {
+  for (const std::string& record : meeting.addresses) {
+    const std::string text = record.substr(record.find('\0') + 1);
     try {
       channel.peers.push_back(endpoint->engine()->connect(
           {reinterpret_cast<const std::byte*>(text.data()), text.size()}));
@@ -100,12 +142,16 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
                   channel.rank);
     }
   }
+  channel.board = joinedBoard(std::move(channel.board), meeting, options.timeout);
+  if (channel.board) endpoint->engine()->shareHostWith(size);
+  const double mappedBytes = mappedBytesOf(channel.board.get());
+  const bool coresForAll = channel.board && size <= channel.board->cores();
   endpoint->place(self, channel.peers, ranks);
   channel.trace.name = name;
   channel.trace.process = self;
   readRecording(channel);
   auto state = std::make_shared<CommunicatorState>(std::move(endpoint), std::move(topology),
-                                                   std::move(options));
+                                                   std::move(options), mappedBytes, coresForAll);
   state->rank = channel.rank;
   state->size = size;
   state->channel = state->engine->open(std::move(channel)).shared_from_this();

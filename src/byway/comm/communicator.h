@@ -35,6 +35,9 @@ struct CommunicatorOptions {
   // All-to-all by a rank's own counts goes direct. With this the ranks tell each other their counts
   // first, as part of the call, so that relay can be planned.
   bool exchangeCounts = false;
+  // Ranks of one host see each other's data in memory that they share (docs/host.md), where all of
+  // them can. Nothing: BYWAY_MAPPED, and without it true.
+  std::optional<bool> mapped;
   // Phantom: calls take their time and move nothing (tables on a virtual clock).
   MemoryKind memory = MemoryKind::Host;
 };

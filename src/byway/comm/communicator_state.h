@@ -5,17 +5,19 @@
 
 #include "byway/comm/communicator.h"
 #include "byway/comm/plan_cache.h"
+#include "byway/comm/prepared.h"
 #include "byway/executor/engine.h"
 
 namespace byway {
 
 // Shared with what runs when a call is over, which may be later than the Communicator.
 struct CommunicatorState : std::enable_shared_from_this<CommunicatorState> {
-  CommunicatorState(std::shared_ptr<Endpoint> e, Topology topology, CommunicatorOptions o)
+  CommunicatorState(std::shared_ptr<Endpoint> e, Topology topology, CommunicatorOptions o,
+                    double mappedBytes, bool coresForAll)
       : endpoint(std::move(e)),
         engine(endpoint->engine()),
         options(std::move(o)),
-        plans(std::move(topology), options.route, options.stageQuota) {}
+        plans(std::move(topology), options.route, options.stageQuota, mappedBytes, coresForAll) {}
 
   // Throws Error{Broken} after destroy().
   std::shared_ptr<Channel> open() {
@@ -30,6 +32,7 @@ struct CommunicatorState : std::enable_shared_from_this<CommunicatorState> {
   std::shared_ptr<Engine> engine;
   CommunicatorOptions options;
   PlanCache plans;
+  PreparedCalls prepared;
   int rank = 0;
   int size = 1;
   std::mutex mutex;

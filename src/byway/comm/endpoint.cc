@@ -156,9 +156,7 @@ std::shared_ptr<Endpoint> Endpoint::process(std::optional<Pace> wanted) {
   const double phase = static_cast<double>(static_cast<unsigned>(::getpid()) % 16) / 16.0;
   auto links = linksOf(pace);
   auto transport = std::make_unique<Transport>(pacedWire(makeUcxWire(), pace, links, kTick, phase));
-  EngineOptions options;
-  options.coresToSpare = false;
-  auto engine = Engine::make(std::move(transport), options);
+  auto engine = Engine::make(std::move(transport));
   all->push_back(std::make_shared<Endpoint>(std::move(engine), pace, std::move(links), true));
   return all->back();
 }

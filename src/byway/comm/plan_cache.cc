@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "byway/base/hash.h"
 
@@ -64,6 +65,9 @@ PlanCache::Asked PlanCache::asked(PlanQuery query) const {
   result.request.onCallPath = true;
   result.request.force = query.ownCounts ? "direct" : route_;
   result.request.stageQuota = stageQuota_;
+  result.request.coresForAll = coresForAll_;
+  // By own counts nobody knows whether all that is published fits.
+  result.request.mappedBytes = query.ownCounts && std::isfinite(mappedBytes_) ? 0 : mappedBytes_;
   return result;
 }
 

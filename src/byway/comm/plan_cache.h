@@ -53,9 +53,14 @@ class ComingPlan {
 
 class PlanCache {
  public:
-  // stageQuota: PlanRequest.
-  PlanCache(Topology topology, std::string route, std::uint64_t stageQuota = 0)
-      : topology_(std::move(topology)), route_(std::move(route)), stageQuota_(stageQuota) {}
+  // stageQuota, mappedBytes: PlanRequest.
+  PlanCache(Topology topology, std::string route, std::uint64_t stageQuota = 0,
+            double mappedBytes = 0, bool coresForAll = true)
+      : topology_(std::move(topology)),
+        route_(std::move(route)),
+        stageQuota_(stageQuota),
+        mappedBytes_(mappedBytes),
+        coresForAll_(coresForAll) {}
 
   // Any thread. All ranks must come to the same plans, so only calls that all of them make may keep
   // one: get() for a call, prepare() ahead of it, with all the time that an LP takes.
@@ -101,6 +106,8 @@ class PlanCache {
   Topology topology_;
   std::string route_;
   std::uint64_t stageQuota_;
+  double mappedBytes_;
+  bool coresForAll_;
   mutable std::mutex mutex_;
   std::unordered_map<Key, Entry, KeyHash> plans_;
 };

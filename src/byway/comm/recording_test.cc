@@ -76,7 +76,7 @@ TEST(Recording, CallsAreKeptInOrder) {
                 testing::StartsWith("allreduce of 1000 float32 (sum)"));
     EXPECT_EQ(calls[0].at("sequence"), 0);
     EXPECT_EQ(calls[0].at("bytes"), 4000);
-    EXPECT_THAT(calls[0].at("route").get<std::string>(), testing::StartsWith("direct"));
+    EXPECT_THAT(calls[0].at("route").get<std::string>(), testing::StartsWith("mapped"));
     const char* const second[] = {"send to rank 2, tag 9", "barrier", "recv from rank 0, tag 9"};
     EXPECT_EQ(calls[1].at("call"), second[comm.rank()]);
     EXPECT_EQ(calls.back().at("call"), "barrier");

@@ -52,8 +52,8 @@ std::shared_ptr<CollectiveOperation> Channel::submit(OperationRequest request) {
   const std::uint64_t sequence = nextSequence_++;
   add(operation);
   if (operation->supplied()) announce(*operation);
-  checkDepartures();
-  checkRefusal(sequence);
+  if (!left_.empty()) checkDepartures();
+  if (!refusedThere_.empty()) checkRefusal(sequence);
   advance();
   return operation;
 }
@@ -383,7 +383,12 @@ bool Channel::advance() {
     did = guarded(*operation, [&] { return operation->advance(); }) || did;
   }
   if (broken_) cancelWhenMay();
-  return retire() || did;
+  did = retire() || did;
+  if (board() != nullptr) {
+    updateDone();
+    wakeSleepers();
+  }
+  return did;
 }
 
 bool Channel::advanceAtLeisure() {
@@ -393,6 +398,11 @@ bool Channel::advanceAtLeisure() {
 }
 
 bool Channel::retire() {
+  if (!broken_ && lingering_.empty() &&
+      std::none_of(operations_.begin(), operations_.end(),
+                   [](const auto& operation) { return operation->finished(); })) {
+    return false;
+  }
   const bool late = broken_ && transport_.clock().now() >= brokenAt_ + kDrainSeconds;
   const auto over =
       std::stable_partition(operations_.begin(), operations_.end(), [&](const auto& operation) {
@@ -401,6 +411,10 @@ bool Channel::retire() {
   const bool any = over != operations_.end();
   for (auto it = over; it != operations_.end(); ++it) {
     Operation& operation = **it;
+    if (board() != nullptr && !operation.failed() && !operation.hearsAll()) {
+      unchecked_.emplace_back(static_cast<std::uint64_t>(operation.sequence()), operation.stamp());
+    }
+    operation.withdraw();
     if (operation.finished())
       operation.release();
     else

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "byway/executor/collective_operation.h"
@@ -19,6 +20,7 @@
 #include "byway/executor/recorder.h"
 #include "byway/executor/stage.h"
 #include "byway/executor/trace_log.h"
+#include "byway/transport/mapped/board.h"
 #include "byway/transport/transport.h"
 
 namespace byway {
@@ -32,6 +34,7 @@ struct ChannelOptions {
   std::size_t recordedCalls = 256;  // that the flight recorder keeps
   std::string recorderFolder;       // where it is written once the channel broke; "": nowhere
   TraceOptions trace;
+  std::shared_ptr<Board> board;  // where all ranks have one; null: there are no mapped phases
 };
 
 class Channel : public std::enable_shared_from_this<Channel> {
@@ -71,6 +74,12 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::uint64_t calls() const { return nextSequence_; }
   // False for a message of a call that differs from this rank's: it must not be received.
   bool dataArrived(const MatchKey& key, const Stamp& stamp);
+  // Before a sleep, on the board or in the transport: tells the other ranks what would end it, and
+  // looks once more. False: something has come.
+  bool prepareSleep(bool onBoard);
+  void endSleep();
+  // All that its calls under way wait for comes through the board.
+  bool usesBoardAlone() const;
   bool idle() const { return operations_.empty() && lingering_.empty(); }
   const std::optional<Error>& broken() const { return broken_; }
   std::size_t operationsUnderWay() const { return operations_.size(); }
@@ -79,6 +88,15 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   Transport& transport() { return transport_; }
   MessageOrder& messages() { return messages_; }
+  Board* board() const { return options_.board.get(); }
+  // Something was written to the board for other ranks: those that sleep are woken in advance().
+  void broughtData() { broughtData_ = true; }
+  // Where mapped sums put what they read from another rank's memory: `count` parts of
+  // kScratchBytes. They do not lie a power of two apart, so that they do not compete for the same
+  // cache sets.
+  static constexpr std::size_t kScratchBytes = std::size_t{128} << 10;
+  static constexpr std::size_t kScratchStride = kScratchBytes + 4096 + 64;
+  std::byte* scratch(std::size_t count);
   StageMemory& stage() { return stage_; }
   const StageMemory& stage() const { return stage_; }
   TraceLog* trace() { return trace_.get(); }  // null: nobody traces
@@ -109,6 +127,11 @@ class Channel : public std::enable_shared_from_this<Channel> {
   bool nobodyIsLeft() const;
   void checkRefusal(std::uint64_t sequence);
   void startWhatMay();
+  // channel_mapped.cc
+  void updateDone();
+  void wakeSleepers();
+  void compareCalls();
+  bool compareCall(std::uint64_t sequence, const Stamp& mine);
   bool retire();
   void recordCreated(Operation& operation, Seconds now);
   void recordStarted(const Operation& operation);
@@ -152,6 +175,11 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Seconds brokenAt_ = 0;
   bool cancelled_ = false;  // the transport was told, after the break
   std::vector<std::function<void()>> callbacks_;
+  std::vector<std::byte> scratch_;
+  bool broughtData_ = false, broughtSpace_ = false;
+  // Calls that are over here and in which this rank did not hear from every other: they may have
+  // made another call, which shows once they are over there, too.
+  std::deque<std::pair<std::uint64_t, Stamp>> unchecked_;
 };
 
 }  // namespace byway

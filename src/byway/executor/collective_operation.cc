@@ -8,7 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "byway/executor/channel.h"
+#include "byway/executor/collective_round.h"
+#include "byway/kernels/stream_copy.h"
 #include "byway/schedule/loads.h"
 
 namespace byway {
@@ -16,40 +17,49 @@ namespace {
 
 // Bytes of operands that a local step may touch before it gives way: about 50 us of memory traffic.
 constexpr std::uint64_t kSliceBytes = 256 * 1024;
+// The same where operands are read from other processes, for which larger parts are cheaper.
+constexpr std::uint64_t kMappedSliceBytes = 512 * 1024;
 constexpr std::uint64_t kAlignBytes = 64;
-
-enum class OpState : std::uint8_t {
-  Waiting,
-  Held,  // a receive that could be posted, but an earlier one from its rank was not
-  Issued,
-  Done
-};
 
 }  // namespace
 
-// Local work in order of readiness, and where the first of it stands.
-struct CollectiveOperation::LocalQueue {
-  std::deque<std::uint32_t> steps;
-  std::size_t piece = 0;
-  std::uint64_t element = 0;
-};
+void CollectiveOperation::Round::reset() {
+  operation = nullptr;
+  bound.reset();
+  for (IndexQueue* queue : {&ready, &steps.steps, &leisure.steps}) queue->clear();
+  steps.piece = leisure.piece = 0;
+  steps.element = leisure.element = 0;
+  for (auto* list : {&waits, &toPublish, &toRead, &toBeTaken}) list->clear();
+  state.clear();
+  issuedAt.clear();
+  published.clear();
+  ringUse.clear();
+  located.clear();
+  copies.clear();
+  number = 0;
+  stageOffset = remaining = dataUsed = fetched = 0;
+  isStuck = false;
+}
 
-// A schedule bound to one part of the call's data.
-struct CollectiveOperation::Round {
-  CollectiveOperation* operation = nullptr;
-  std::uint32_t number = 0;
-  Binding binding;
-  std::uint64_t stageOffset = 0;
-  std::vector<std::uint32_t> waits;
-  std::vector<OpState> state;
-  std::deque<std::uint32_t> ready;  // transfers and steps that may be issued
-  LocalQueue steps;
-  // Steps that nothing waits for, such as the copy of a rank's own block. Ready from the start,
-  // they would hold up the first messages, on a host with more ranks than cores those of others
-  // too.
-  LocalQueue leisure;
-  std::size_t remaining = 0;
-  std::vector<Seconds> issuedAt;  // where the channel traces
+// Rounds are used again, so that a call takes no memory for them.
+struct CollectiveOperation::RoundPool {
+  static constexpr std::size_t kMost = 16;
+  std::vector<std::unique_ptr<Round>> rounds;
+  static RoundPool& here() {
+    thread_local RoundPool pool;
+    return pool;
+  }
+  std::unique_ptr<Round> take() {
+    if (rounds.empty()) return std::make_unique<Round>();
+    auto round = std::move(rounds.back());
+    rounds.pop_back();
+    return round;
+  }
+  void give(std::unique_ptr<Round> round) {
+    if (rounds.size() >= kMost) return;
+    round->reset();
+    rounds.push_back(std::move(round));
+  }
 };
 
 CollectiveOperation::CollectiveOperation(Channel& channel, OperationRequest request,
@@ -75,6 +85,7 @@ CollectiveOperation::~CollectiveOperation() = default;
 
 void CollectiveOperation::planRounds() {
   BYWAY_ASSERT(!request_.ownCounts || request_.schedule->isTemplate());
+  if (request_.bound != nullptr) return;
   const Schedule& s = request_.schedule->schedule();
   if (std::all_of(s.slots.begin(), s.slots.end(), [](auto slots) { return slots == 0; })) return;
   std::vector<double> blockBytes;
@@ -91,6 +102,7 @@ void CollectiveOperation::planRounds() {
                             quota, rounds.stage),
                 channel_.rank(), sequence());
   }
+  BYWAY_ASSERT(rounds.count == 1 || !request_.schedule->isMapped());
   roundCount_ = rounds.count;
   roundStage_ = rounds.stage;
 }
@@ -108,14 +120,14 @@ Stamp CollectiveOperation::messageStamp(const MatchKey& key) const {
 // While it is not known, later calls must not take what this one may need.
 bool CollectiveOperation::needsStage() const {
   if (!supplied()) return true;
-  return request_.schedule->schedule().slots[static_cast<std::size_t>(channel_.rank())] > 0;
+  return !request_.schedule->local(channel_.rank()).slotUses.empty();
 }
 
 bool CollectiveOperation::tryStart() {
   if (!supplied()) return false;
   if (roundCount_ == 1) {
     startRound(0);
-    stageBytes_ = rounds_[0]->binding.stageBytes;
+    stageBytes_ = rounds_[0]->bound->stageBytes;
   } else {
     // A rank without slots takes nothing, as needsStage() says.
     stageBytes_ = needsStage() ? roundStage_ * kRoundsInFlight : 0;
@@ -139,13 +151,15 @@ bool CollectiveOperation::tryStart() {
 }
 
 void CollectiveOperation::startRound(std::uint32_t number) {
-  auto round = std::make_unique<Round>();
+  auto round = RoundPool::here().take();
   round->operation = this;
   round->number = number;
   const auto& totals = request_.blockCounts;
-  if (roundCount_ == 1) {
-    round->binding = bind(*request_.schedule, channel_.rank(), {totals, {}, {}}, elementBytes_,
-                          accumulatorBytes_);
+  if (request_.bound != nullptr) {
+    round->bound = request_.bound;
+  } else if (roundCount_ == 1) {
+    round->bound = std::make_shared<const Binding>(bind(
+        *request_.schedule, channel_.rank(), {totals, {}, {}}, elementBytes_, accumulatorBytes_));
   } else {
     const std::uint64_t unit = std::max<std::uint64_t>(1, kAlignBytes / elementBytes_);
     std::vector<std::uint64_t> starts;
@@ -158,15 +172,15 @@ void CollectiveOperation::startRound(std::uint32_t number) {
       starts.push_back(border(number));
       counts.push_back(border(number + 1) - border(number));
     }
-    round->binding = bind(*request_.schedule, channel_.rank(), {counts, starts, totals},
-                          elementBytes_, accumulatorBytes_);
-    BYWAY_ASSERT(round->binding.stageBytes <= roundStage_);
+    round->bound = std::make_shared<const Binding>(bind(*request_.schedule, channel_.rank(),
+                                                        {counts, starts, totals}, elementBytes_,
+                                                        accumulatorBytes_));
+    BYWAY_ASSERT(round->bound->stageBytes <= roundStage_);
     round->stageOffset = stageOffset_ + (number % kRoundsInFlight) * roundStage_;
   }
-  const LocalProgram& local = *round->binding.local;
+  const LocalProgram& local = *round->bound->local;
   round->remaining = local.ops.size();
   round->state.assign(local.ops.size(), OpState::Waiting);
-  round->waits.reserve(local.ops.size());
   for (std::uint32_t i = 0; i < local.ops.size(); ++i) {
     round->waits.push_back(local.ops[i].waitsFor);
     if (local.ops[i].waitsFor == 0) round->ready.push_back(i);
@@ -180,20 +194,24 @@ bool CollectiveOperation::advance() {
   bool did = false;
   for (std::size_t i = 0; i < rounds_.size() && !failed();) {
     Round& round = *rounds_[i];
-    while (!round.ready.empty() && !failed()) {
-      const std::uint32_t index = round.ready.front();
-      round.ready.pop_front();
-      issue(round, index);
-      did = true;
-    }
-    did = localWork(round, round.steps) || did;
+    do {
+      while (!round.ready.empty() && !failed()) {
+        const std::uint32_t index = round.ready.front();
+        round.ready.pop_front();
+        issue(round, index);
+        did = true;
+      }
+      did = advanceMapped(round) || did;
+      if (round.ready.empty()) did = localWork(round, round.steps) || did;
+    } while (!round.ready.empty() && !failed());
     if (round.remaining == round.leisure.steps.size()) did = localWork(round, round.leisure) || did;
-    if (round.remaining > 0) {
+    if (round.remaining > 0 || !round.toBeTaken.empty()) {
       ++i;
       continue;
     }
     did = true;
     ++roundsDone_;
+    RoundPool::here().give(std::move(rounds_[i]));
     rounds_.erase(rounds_.begin() + static_cast<std::ptrdiff_t>(i));
     if (nextRound_ < roundCount_) startRound(nextRound_);
   }
@@ -208,7 +226,7 @@ bool CollectiveOperation::advanceAtLeisure() {
 
 void CollectiveOperation::issue(Round& round, std::uint32_t index) {
   const Schedule& s = request_.schedule->schedule();
-  const LocalOp& op = round.binding.local->ops[index];
+  const LocalOp& op = round.bound->local->ops[index];
   if (op.previousRecv != kNoOp && round.state[op.previousRecv] < OpState::Issued) {
     round.state[index] = OpState::Held;
     return;
@@ -218,6 +236,7 @@ void CollectiveOperation::issue(Round& round, std::uint32_t index) {
   if (op.nextRecv != kNoOp && round.state[op.nextRecv] == OpState::Held) {
     round.ready.push_front(op.nextRecv);
   }
+  if (op.publication != kNoOp) return issueMapped(round, index);
   switch (op.kind) {
     case LocalKind::Send:
       transfer(round, index, s.transfers[op.index].from, s.transfers[op.index].to.rank, true);
@@ -236,7 +255,7 @@ void CollectiveOperation::issue(Round& round, std::uint32_t index) {
 
 Buffer CollectiveOperation::place(const Round& round, const Ref& ref, const Piece& piece,
                                   std::uint64_t element, std::uint64_t elements) const {
-  const Binding& b = round.binding;
+  const Binding& b = *round.bound;
   const Binding::Range range = b.range(ref, piece);
   const std::uint64_t offset = range.offset + element * b.widthBytes(ref.width);
   const std::uint64_t bytes = elements * b.widthBytes(ref.width);
@@ -257,7 +276,7 @@ Buffer CollectiveOperation::place(const Round& round, const Ref& ref, const Piec
 
 std::vector<Buffer> CollectiveOperation::buffersOf(const Round& round, const Ref& ref) const {
   std::vector<Buffer> buffers;
-  const Binding& b = round.binding;
+  const Binding& b = *round.bound;
   for (const Piece& piece : request_.schedule->schedule().piecesOf(ref)) {
     const Binding::Range range = b.range(ref, piece);
     if (range.bytes == 0) continue;
@@ -287,7 +306,7 @@ void CollectiveOperation::transfer(Round& round, std::uint32_t index, const Ref&
   }
   const Schedule& s = request_.schedule->schedule();
   const std::uint32_t transferId = round.number * static_cast<std::uint32_t>(s.transfers.size()) +
-                                   round.binding.local->ops[index].index;
+                                   round.bound->local->ops[index].index;
   const MatchKey key{channel_.id(), static_cast<std::uint64_t>(sequence()), transferId,
                      static_cast<std::uint32_t>(sends ? channel_.rank() : peer)};
   const Completion done{&CollectiveOperation::transferDone, &round, index};
@@ -309,14 +328,14 @@ void CollectiveOperation::transferDone(void* self, std::uint32_t index, Outcome 
     return;
   }
   if (operation.failed()) return;
-  const LocalOp& op = round.binding.local->ops[index];
+  const LocalOp& op = round.bound->local->ops[index];
   const Transfer& t = operation.request_.schedule->schedule().transfers[op.index];
   const bool sends = op.kind == LocalKind::Send;
   operation.channel_.transferFailed(operation, sends, sends ? t.to.rank : t.from.rank, outcome);
 }
 
 void CollectiveOperation::finishOp(Round& round, std::uint32_t index) {
-  const LocalProgram& local = *round.binding.local;
+  const LocalProgram& local = *round.bound->local;
   round.state[index] = OpState::Done;
   --round.remaining;
   trace(round, index);
@@ -328,14 +347,15 @@ void CollectiveOperation::finishOp(Round& round, std::uint32_t index) {
 }
 
 bool CollectiveOperation::localWork(Round& round, LocalQueue& queue) {
-  if (queue.steps.empty()) return false;
+  if (queue.steps.empty() || round.isStuck) return false;
   const std::uint32_t index = queue.steps.front();
   if (queue.piece == 0 && queue.element == 0) mark(round, index);
-  const Step& step = request_.schedule->schedule().steps[round.binding.local->ops[index].index];
+  const Step& step = request_.schedule->schedule().steps[round.bound->local->ops[index].index];
   if (localSlice(round, queue, step)) {
     queue.steps.pop_front();
     queue.piece = 0;
     queue.element = 0;
+    letGoOfInputs(round, step);
     finishOp(round, index);
   }
   return true;
@@ -352,12 +372,16 @@ bool phantom(const Buffer& to, std::span<const Buffer> from) {
 }  // namespace
 
 // Works on one step for about kSliceBytes; true when the step is over.
-bool CollectiveOperation::localSlice(const Round& round, LocalQueue& queue, const Step& step) {
+bool CollectiveOperation::localSlice(Round& round, LocalQueue& queue, const Step& step) {
   const Schedule& s = request_.schedule->schedule();
-  const Binding& b = round.binding;
+  const Binding& b = *round.bound;
   const auto pieces = s.piecesOf(step.to);
   const auto inputs = s.inputsOf(step);
-  std::uint64_t budget = kSliceBytes;
+  const auto& recvs = round.bound->local->inputRecv;
+  const auto recvOf = [&](std::size_t i) {
+    return recvs.empty() ? kNoOp : recvs[step.firstInput + i];
+  };
+  std::uint64_t budget = recvs.empty() ? kSliceBytes : kMappedSliceBytes;
   std::vector<Buffer> from(inputs.size());
   std::vector<ReduceInput> operands(inputs.size());
   while (queue.piece < pieces.size()) {
@@ -374,17 +398,37 @@ bool CollectiveOperation::localSlice(const Round& round, LocalQueue& queue, cons
     const Buffer to = place(round, step.to, piece, queue.element, count);
     count = std::min(count, to.bytes / b.widthBytes(step.to.width));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (recvOf(i) != kNoOp) {
+        count = std::min(count, Channel::kScratchBytes / b.widthBytes(inputs[i].width));
+        continue;
+      }
       from[i] = place(round, inputs[i], s.piecesOf(inputs[i])[queue.piece], queue.element, count);
       count = std::min(count, from[i].bytes / b.widthBytes(inputs[i].width));
       operands[i] = {from[i].address, inputs[i].width};
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (recvOf(i) == kNoOp) continue;
+      const std::uint64_t width = b.widthBytes(inputs[i].width);
+      std::uint64_t offset = queue.element * width;
+      for (std::size_t p = 0; p < queue.piece; ++p) offset += b.cell(pieces[p]).count * width;
+      std::byte* const scratch = channel_.scratch(inputs.size()) + i * Channel::kScratchStride;
+      operands[i] = {mappedOperand(round, recvOf(i), offset, count * width, scratch),
+                     inputs[i].width};
+      if (operands[i].data == nullptr) return false;
     }
     if (phantom(to, from)) {
       queue.element += left;
       continue;
     }
     if (step.kind == StepKind::Copy) {
-      if (to.address != from[0].address) {
-        std::memmove(to.address, from[0].address, count * b.widthBytes(step.to.width));
+      const std::uint64_t bytes = count * b.widthBytes(step.to.width);
+      const bool isLarge = step.to.space == Space::Output && inputs[0].space == Space::Input &&
+                           request_.output.bytes() >= kStreamedBytes;
+      // Input and output are the same memory or apart.
+      if (isLarge && to.address != from[0].address) {
+        streamCopy(to.address, from[0].address, bytes);
+      } else if (to.address != from[0].address) {
+        std::memmove(to.address, from[0].address, bytes);
       }
     } else {
       const ReduceSpec spec{request_.dtype,  request_.op,
@@ -427,13 +471,13 @@ void CollectiveOperation::trace(const Round& round, std::uint32_t index) const {
   TraceLog* const log = channel_.trace();
   if (log == nullptr) return;
   const Schedule& s = request_.schedule->schedule();
-  const LocalOp& op = round.binding.local->ops[index];
+  const LocalOp& op = round.bound->local->ops[index];
   const bool isStep = op.kind == LocalKind::Reduce || op.kind == LocalKind::Copy;
   const Ref& ref = isStep                       ? s.steps[op.index].to
                    : op.kind == LocalKind::Send ? s.transfers[op.index].from
                                                 : s.transfers[op.index].to;
   std::uint64_t bytes = 0;
-  for (const Piece& piece : s.piecesOf(ref)) bytes += round.binding.range(ref, piece).bytes;
+  for (const Piece& piece : s.piecesOf(ref)) bytes += round.bound->range(ref, piece).bytes;
   if (bytes == 0) return;
   const auto phase = std::find_if(s.phases.begin(), s.phases.end(), [&](const Phase& p) {
     return op.index < (isStep ? p.firstStep + p.stepCount : p.firstTransfer + p.transferCount);
@@ -461,7 +505,7 @@ CollectiveOperation::Outstanding CollectiveOperation::transfersUnderWay() const 
   for (const auto& round : rounds_) {
     for (std::size_t i = 0; i < round->state.size(); ++i) {
       if (round->state[i] != OpState::Issued) continue;
-      const LocalOp& op = round->binding.local->ops[i];
+      const LocalOp& op = round->bound->local->ops[i];
       if (op.kind == LocalKind::Send) ranks.to.insert(s.transfers[op.index].to.rank);
       if (op.kind == LocalKind::Recv) ranks.from.insert(s.transfers[op.index].from.rank);
     }

@@ -22,6 +22,8 @@ struct OperationRequest {
   // Null for a call that depends on what an earlier one brings: it takes its number and its place
   // in the order now, and Engine::supply tells the rest.
   std::shared_ptr<const VerifiedSchedule> schedule;
+  // The schedule bound to the call's counts, where the caller keeps it; else blockCounts.
+  std::shared_ptr<const Binding> bound;
   std::vector<std::uint64_t> blockCounts;  // elements, per block of the schedule's shape
   // Only the blocks of the rank's own Input and Output have their counts, others 0. The schedule
   // must be a template; every message carries its own count, messages of no elements are sent, too.
@@ -35,6 +37,8 @@ struct OperationRequest {
   Seconds timeout = 300;  // from the submission; kNever: none
   std::shared_ptr<void> keepAlive;
 };
+
+struct Publication;
 
 class CollectiveOperation final : public Operation {
  public:
@@ -55,6 +59,10 @@ class CollectiveOperation final : public Operation {
   bool tryStart() override;
   bool advance() override;
   bool advanceAtLeisure() override;
+  void withdraw() override;
+  bool awaitsSpace() const override;
+  bool hearsAll() const override;
+  bool usesTransport() const override;
   bool ended() const override { return started_ && roundsDone_ == roundCount_; }
   std::set<int> waitsFor() const override;
   std::string outstanding() const override;
@@ -65,6 +73,7 @@ class CollectiveOperation final : public Operation {
  private:
   struct Round;
   struct LocalQueue;
+  struct RoundPool;
   struct Outstanding {
     std::set<int> from, to;
   };
@@ -77,7 +86,27 @@ class CollectiveOperation final : public Operation {
   void transfer(Round& round, std::uint32_t index, const Ref& ref, int peer, bool sends);
   void finishOp(Round& round, std::uint32_t index);
   bool localWork(Round& round, LocalQueue& queue);
-  bool localSlice(const Round& round, LocalQueue& queue, const Step& step);
+  bool localSlice(Round& round, LocalQueue& queue, const Step& step);
+  // collective_mapped.cc
+  struct Located;
+  struct RingUse;
+  MatchKey keyOf(std::uint32_t transfer, int source) const;
+  void issueMapped(Round& round, std::uint32_t index);
+  bool advanceMapped(Round& round);
+  bool publish(Round& round, std::uint32_t index);
+  std::uint64_t readersOf(const Round& round, const LocalOp& of) const;
+  bool mayUseRing(const Round& round, std::uint32_t transfer) const;
+  enum class Published : std::uint8_t;
+  Published writePublication(Round& round, Publication& line, const std::vector<Buffer>& buffers);
+  bool look(Round& round, std::uint32_t index);
+  bool fetch(Round& round, std::uint32_t index);
+  bool readAt(const Located& at, std::uint64_t offset, void* to, std::uint64_t bytes);
+  void doneWith(Round& round, std::uint32_t index);
+  void failMapped(Round& round, std::uint32_t index, Outcome outcome);
+  void letGoOfInputs(Round& round, const Step& step);
+  const std::byte* mappedOperand(Round& round, std::uint32_t recv, std::uint64_t offset,
+                                 std::uint64_t bytes, std::byte* scratch);
+  std::uint64_t number() const { return static_cast<std::uint64_t>(sequence()) + 1; }
   // For the trace, where there is one.
   void mark(Round& round, std::uint32_t index) const;
   void trace(const Round& round, std::uint32_t index) const;

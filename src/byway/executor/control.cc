@@ -44,7 +44,7 @@ std::optional<ControlMessage> decode(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(Fixed)) return std::nullopt;
   std::memcpy(&fixed, bytes.data(), sizeof(Fixed));
   const bool known = fixed.kind >= static_cast<std::uint8_t>(ControlKind::Broken) &&
-                     fixed.kind <= static_cast<std::uint8_t>(ControlKind::Answer);
+                     fixed.kind <= static_cast<std::uint8_t>(ControlKind::Wake);
   if (!known || fixed.code > kLastCode || bytes.size() != sizeof(Fixed) + fixed.textBytes) {
     return std::nullopt;
   }

@@ -19,6 +19,7 @@ enum class ControlKind : std::uint8_t {
   Refused = 3,  // the sender's caller got call `sequence` wrong; it takes no part in it
   Ask = 4,      // where does the receiver stand in call `sequence`? (-1: in sends and receives)
   Answer = 5,   // to that; text is an encoded RankStanding
+  Wake = 6,     // look at the memory that the ranks share (transport/mapped/board.h)
 };
 
 struct ControlMessage {

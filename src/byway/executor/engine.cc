@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/executor/engine.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,8 +16,26 @@
 namespace byway {
 namespace {
 
-constexpr Seconds kSpin = 5e-6;
+// A spin that ends before the wait does was in vain, and worse where two ranks share a core: so the
+// time to spin doubles with each that was not, and halves where the next yield brought it.
+constexpr Seconds kShortestSpin = 0.5e-6;
+constexpr Seconds kLongestSpin = 50e-6;
+// A caller that makes call after call drives by itself, and waking the thread for each would cost
+// more than the call. So while calls come the thread looks every kGrace only; a call that nobody
+// waits for is held up by that at most, when it needs more than its caller could do at once.
+// Shorter rests keep a core from being idle long enough to take one of two ranks that share the
+// other.
+constexpr Seconds kGrace = 1e-3;
+constexpr Seconds kLongestRest = 20e-3;  // below a second; while somebody waits, and so drives
+// Calls that follow each other so closely do not ask the transport for news between them.
+constexpr Seconds kNews = 20e-6;
+// While the board (transport/mapped) is asked, the transport is asked each so many times.
+constexpr unsigned kBoardTurns = 8;
 constexpr Seconds kYield = 20e-6;
+// With more ranks than cores all of them have to come by before a board has what one waits for.
+constexpr Seconds kYieldOnBoard = 100e-6;
+// A sleep on a board (a futex) sees nothing of the transport, which is looked after in between.
+constexpr Seconds kSleepOnBoard = 2e-3;
 constexpr Seconds kCloseTransport = 2.0;
 constexpr std::int32_t kRankOfSender = -1;  // source: whichever rank the sending process is
 constexpr Seconds kFar = 1e18;              // drive() takes kNever for "stop"
@@ -25,6 +46,14 @@ std::atomic<unsigned> forkGeneration{0};
 void watchForks() {
   static const int once = pthread_atfork(nullptr, nullptr, [] { ++forkGeneration; });
   (void)once;
+}
+
+int coresHere() {
+  static const int cores = [] {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  }();
+  return cores;
 }
 
 std::chrono::duration<double> secondsUntil(Seconds until, const Clock& clock) {
@@ -65,8 +94,10 @@ void Engine::shutdown() {
     const std::scoped_lock lock(mutex_);
     if (std::exchange(stopping_, true)) return;
     changed_.notify_all();
+    wakeSleeper();
     transport_->wake();
   }
+  callThread();
   if (thread_.joinable()) thread_.join();
   const std::scoped_lock lock(mutex_);
   try {
@@ -166,9 +197,11 @@ void Engine::fail(Channel& channel, const Error& error) {
 template <typename Request>
 auto Engine::start(Channel& channel, Request request) {
   const Guard guard(*this);
-  progressOnce();  // so that a failure reported before the call is met by the call
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  // So that a failure reported before the call is met by the call.
+  if (!options_.progressThread || clock().now() > lastProgress_ + kNews) progressOnce();
   auto operation = channel.submit(std::move(request));
-  alarmDriver();
+  if (!operation->done()) alarmDriver();
   return operation;
 }
 
@@ -201,7 +234,7 @@ void Engine::refuse(Channel& channel, const Error& error) {
 // New work may bring the next timer forward or be over already, so whoever sleeps must look again.
 void Engine::alarmDriver() {
   if (sleeping_)
-    transport_->wake();
+    wakeSleeper();
   else if (!driving_)
     changed_.notify_all();
 }
@@ -236,9 +269,15 @@ Seconds Engine::nextTimer() {
   return next;
 }
 
-bool Engine::progressOnce() {
-  bool did = transport_->progress();
+void Engine::shareHostWith(int ranks) {
+  const Guard guard(*this);
+  mostRanksHere_ = std::max(mostRanksHere_, ranks);
+}
+
+bool Engine::progressOnce(bool withTransport) {
+  bool did = withTransport && transport_->progress();
   const Seconds now = clock().now();
+  if (withTransport) lastProgress_ = now;
   for (const auto& [id, channel] : channels_) {
     if (channel->nextDeadline() <= now) channel->checkDeadlines(now);
     did = channel->advance() || did;
@@ -310,8 +349,11 @@ bool Engine::waitFor(const Predicate& over, Seconds until) {
     driving_ = false;
     changed_.notify_all();
   }
-  --waiters_;
-  if (waiters_ == 0) alarmDriver();
+  const bool isLast = --waiters_ == 0;
+  const bool rest = std::any_of(channels_.begin(), channels_.end(), [](const auto& one) {
+    return one.second->operationsUnderWay() > 0;
+  });
+  if (isLast && rest && restsLong_) callThread();
   return over();
 }
 
@@ -319,18 +361,24 @@ bool Engine::waitFor(const Predicate& over, Seconds until) {
 template <typename Predicate>
 bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Predicate& over) {
   Seconds idleSince = kNever;
-  for (;;) {
+  const bool spins = mostRanksHere_ > 0 && mostRanksHere_ <= coresHere();
+  for (unsigned turn = 1;; ++turn) {
     // Asked first after every moment without the lock: whoever drives now may be asleep, and would
     // not learn of what was completed here.
     Seconds until = over();
     if (until == kNever) return true;
-    const bool did = progressOnce();
+    const bool onBoard = onBoardAlone() != nullptr;
+    const bool did = progressOnce(!onBoard || turn % kBoardTurns == 0);
     if (did && waiters_ > 1) changed_.notify_all();
     if (!runCallbacks(lock, asWaiter)) return false;
     giveWay(lock);
     until = over();
     if (until == kNever) return true;
     if (did) {
+      if (idleSince != kNever) {
+        const bool early = clock().now() - idleSince <= spin_;
+        spin_ = early ? std::min(2 * spin_, kLongestSpin) : std::max(spin_ / 2, kShortestSpin);
+      }
       idleSince = kNever;
       continue;
     }
@@ -338,8 +386,8 @@ bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Pred
     if (now >= until) return true;
     if (idleSince == kNever) idleSince = now;
     const Seconds idle = now - idleSince;
-    if (options_.coresToSpare && idle < kSpin) continue;
-    if (idle < kYield) {
+    if (spins && idle < spin_) continue;
+    if (idle < (onBoard && !spins ? kYieldOnBoard : kYield + (spins ? spin_ : 0))) {
       lock.unlock();
       sched_yield();
       lock.lock();
@@ -347,41 +395,102 @@ bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Pred
     }
     if (!workAtLeisure()) block(lock, until);
     idleSince = kNever;
+    turn = kBoardTurns - 1;
   }
 }
 
 void Engine::block(std::unique_lock<std::mutex>& lock, Seconds until) {
   if (sleeping_) {
-    // Somebody else is in the transport's sleep: end it, then take the place.
-    transport_->wake();
+    // Somebody else sleeps: end it, then take the place.
+    wakeSleeper();
     changed_.wait_for(lock, secondsUntil(std::min(until, clock().now() + 0.01), clock()));
     return;
   }
   Seconds wakeAt = std::min(until, transport_->nextTimer());
   for (const auto& [id, channel] : channels_) wakeAt = std::min(wakeAt, channel->nextDeadline());
   if (wakeAt <= clock().now()) return;
-  if (!transport_->arm()) {
+  Channel* const onBoard = onBoardAlone();
+  for (const auto& [id, channel] : channels_) {
+    if (!channel->prepareSleep(channel.get() == onBoard)) return endSleep();
+  }
+  if (onBoard == nullptr && !transport_->arm()) {
+    endSleep();
     lock.unlock();
     sched_yield();
     lock.lock();
     return;
   }
   sleeping_ = true;
+  if (onBoard != nullptr) sleepsOnBoard_ = onBoard->shared_from_this();
+  const Seconds longest = std::min(kSleepOnBoard, wakeAt - clock().now());
   lock.unlock();
-  transport_->sleep(wakeAt);
+  if (onBoard != nullptr) {
+    onBoard->board()->sleep(longest);
+  } else {
+    transport_->sleep(wakeAt);
+  }
   lock.lock();
   sleeping_ = false;
+  sleepsOnBoard_.reset();
+  endSleep();
   changed_.notify_all();
 }
 
+// The only channel with calls under way, if all that they wait for comes through its board.
+Channel* Engine::onBoardAlone() const {
+  Channel* only = nullptr;
+  for (const auto& [id, channel] : channels_) {
+    if (channel->idle()) continue;
+    if (only != nullptr || !channel->usesBoardAlone()) return nullptr;
+    only = channel.get();
+  }
+  return only;
+}
+
+void Engine::endSleep() {
+  for (const auto& [id, channel] : channels_) channel->endSleep();
+}
+
+void Engine::wakeSleeper() {
+  if (sleepsOnBoard_) {
+    sleepsOnBoard_->board()->endSleepOf(sleepsOnBoard_->rank());
+  } else {
+    transport_->wake();
+  }
+}
+
+// False when it was called before the time was over.
+bool Engine::rest(Seconds pause) {
+  timespec time{};
+  time.tv_nsec = static_cast<long>(pause * 1e9);
+  syscall(SYS_futex, &isCalled_, FUTEX_WAIT_PRIVATE, 0, &time, nullptr, 0);
+  return isCalled_.exchange(0) == 0;
+}
+
+void Engine::callThread() {
+  isCalled_.store(1);
+  syscall(SYS_futex, &isCalled_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
 void Engine::threadMain() {
+  std::uint64_t seen = calls_;
+  const auto others = [&] { return waiters_ > 0 || calls_ != seen; };
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    if (waiters_ > 0) {
-      changed_.wait(lock);
+    if (!others()) {
+      drive(lock, false, [&] { return stopping_ || others() ? kNever : kFar; });
       continue;
     }
-    drive(lock, false, [this] { return stopping_ || waiters_ > 0 ? kNever : kFar; });
+    lock.unlock();
+    for (Seconds pause = kGrace; others();) {
+      restsLong_ = pause > kGrace;
+      const bool more = calls_ != seen;
+      seen = calls_;
+      if (!rest(pause)) break;
+      pause = more || calls_ != seen ? kGrace : std::min(2 * pause, kLongestRest);
+    }
+    restsLong_ = false;
+    lock.lock();
   }
 }
 
@@ -456,6 +565,8 @@ void Engine::act(Channel& channel, PeerId from, const ControlMessage& received) 
     case ControlKind::Answer:
       channel.answered(message);
       break;
+    case ControlKind::Wake:
+      break;  // it has done its work
   }
 }
 

@@ -26,8 +26,6 @@ namespace byway {
 
 struct EngineOptions {
   bool progressThread = true;  // false: the owner calls step()
-  // Ranks on this host do not exceed its cores, so a waiter may spin before it yields.
-  bool coresToSpare = false;
 };
 
 class Engine final : private ArrivalSink {
@@ -66,6 +64,9 @@ class Engine final : private ArrivalSink {
   // at once if it is done.
   void whenDone(Operation& operation, std::function<void()> callback);
 
+  // So many ranks of a communicator run on this host. While they do not exceed its cores, a waiter
+  // spins before it yields.
+  void shareHostWith(int ranks);
   // For owners without a progress thread: does what can be done; true if anything was.
   bool step();
   // When step() has something to do again although nothing arrives.
@@ -108,7 +109,7 @@ class Engine final : private ArrivalSink {
 
   template <typename Request>
   auto start(Channel& channel, Request request);
-  bool progressOnce();
+  bool progressOnce(bool withTransport = true);
   bool workAtLeisure();
   template <typename Predicate>
   bool drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Predicate& over);
@@ -117,8 +118,13 @@ class Engine final : private ArrivalSink {
   void giveWay(std::unique_lock<std::mutex>& lock);
   bool runCallbacks(std::unique_lock<std::mutex>& lock, bool asWaiter);
   void block(std::unique_lock<std::mutex>& lock, Seconds until);
+  Channel* onBoardAlone() const;
+  void endSleep();
+  void wakeSleeper();
   void alarmDriver();
   void threadMain();
+  bool rest(Seconds pause);
+  void callThread();
   void checkProcess() const;
 
   static constexpr std::size_t kMostEarlyMessages = 1024;
@@ -126,11 +132,16 @@ class Engine final : private ArrivalSink {
   std::unique_ptr<Transport> transport_;
   EngineOptions options_;
   std::mutex mutex_;
-  std::condition_variable changed_;  // a wait may be over, or the right to drive is free
-  std::atomic<int> wanting_{0};      // threads that want the lock
-  int waiters_ = 0;                  // callers in waitFor
-  bool driving_ = false;             // one of them drives
-  bool sleeping_ = false;            // somebody is in transport.sleep()
+  std::condition_variable changed_;      // a wait may be over, or the right to drive is free
+  std::atomic<int> wanting_{0};          // threads that want the lock
+  std::atomic<int> waiters_{0};          // callers in waitFor
+  std::atomic<std::uint64_t> calls_{0};  // submitted; while they come, callers drive
+  int mostRanksHere_ = 0;
+  Seconds spin_ = 10e-6;                    // how long to spin, while ranks do not exceed cores
+  Seconds lastProgress_ = 0;                // of the transport
+  bool driving_ = false;                    // one of them drives
+  bool sleeping_ = false;                   // somebody is in transport.sleep(), or
+  std::shared_ptr<Channel> sleepsOnBoard_;  // in the sleep() of the board of this one
   bool stopping_ = false;
   std::map<std::uint64_t, std::shared_ptr<Channel>> channels_;
   std::set<std::uint64_t> ended_;  // ids are not used again; messages for them may still come
@@ -140,6 +151,9 @@ class Engine final : private ArrivalSink {
   std::vector<std::function<void()>> callbacks_;
   unsigned forkGeneration_;
   std::thread thread_;
+  // How the thread rests while callers drive.
+  std::atomic<std::uint32_t> isCalled_{0};  // a futex
+  std::atomic<bool> restsLong_{false};
 };
 
 }  // namespace byway

@@ -81,6 +81,14 @@ class Operation : public std::enable_shared_from_this<Operation> {
   std::string name() const;
   // What the flight recorder keeps of the call itself.
   virtual void describe(CallRecord& record) const = 0;
+  // Other ranks must not use what they read of it from now on; before a failure is reported.
+  virtual void withdraw() {}
+  // Whether it waits for other ranks to be done with an earlier call before it can publish.
+  virtual bool awaitsSpace() const { return false; }
+  // Whether messages are part of it; else all it waits for comes through the board.
+  virtual bool usesTransport() const { return true; }
+  // Whether it reads what each other rank publishes for the call, and so that rank's fingerprint.
+  virtual bool hearsAll() const { return true; }
   // Gives back what it holds; after finished().
   virtual void release();
 

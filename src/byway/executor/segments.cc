@@ -8,8 +8,14 @@
 namespace byway {
 
 Segments::Segments(std::span<const Buffer> parts) {
+  const auto isFull = [](const Buffer& part) { return part.bytes > 0; };
+  const auto full = std::count_if(parts.begin(), parts.end(), isFull);
+  if (full == 1) {
+    only_ = *std::find_if(parts.begin(), parts.end(), isFull);
+    bytes_ = only_.bytes;
+  }
   for (const Buffer& part : parts) {
-    if (part.bytes == 0) continue;
+    if (part.bytes == 0 || full == 1) continue;
     parts_.push_back(part);
     starts_.push_back(bytes_);
     bytes_ += part.bytes;
@@ -17,7 +23,6 @@ Segments::Segments(std::span<const Buffer> parts) {
 }
 
 std::size_t Segments::find(std::uint64_t offset) const {
-  if (parts_.size() == 1) return 0;
   const auto it = std::upper_bound(starts_.begin(), starts_.end(), offset);
   return static_cast<std::size_t>(it - starts_.begin()) - 1;
 }
@@ -37,6 +42,7 @@ Buffer slice(const Buffer& part, std::uint64_t offset, std::uint64_t bytes) {
 
 Buffer Segments::at(std::uint64_t offset, std::uint64_t bytes) const {
   BYWAY_ASSERT(offset < bytes_);
+  if (parts_.empty()) return slice(only_, offset, bytes);
   const std::size_t i = find(offset);
   return slice(parts_[i], offset - starts_[i], bytes);
 }
@@ -44,6 +50,7 @@ Buffer Segments::at(std::uint64_t offset, std::uint64_t bytes) const {
 void Segments::resolve(std::uint64_t offset, std::uint64_t bytes, std::vector<Buffer>& out) const {
   if (bytes == 0) return;
   BYWAY_ASSERT(offset + bytes <= bytes_);
+  if (parts_.empty()) return out.push_back(slice(only_, offset, bytes));
   for (std::size_t i = find(offset); bytes > 0; ++i) {
     const Buffer part = slice(parts_[i], offset - starts_[i], bytes);
     out.push_back(part);
@@ -53,10 +60,10 @@ void Segments::resolve(std::uint64_t offset, std::uint64_t bytes, std::vector<Bu
 }
 
 bool Segments::overlaps(const Segments& other) const {
-  for (const Buffer& a : parts_) {
+  for (const Buffer& a : parts()) {
     if (a.kind == MemoryKind::Phantom) continue;
     const auto* begin = static_cast<const std::byte*>(a.address);
-    for (const Buffer& b : other.parts_) {
+    for (const Buffer& b : other.parts()) {
       if (b.kind == MemoryKind::Phantom) continue;
       const auto* first = static_cast<const std::byte*>(b.address);
       if (begin < first + b.bytes && first < begin + a.bytes) return true;

@@ -17,8 +17,10 @@ class Segments {
   explicit Segments(std::span<const Buffer> parts);
 
   std::uint64_t bytes() const { return bytes_; }
-  bool empty() const { return parts_.empty(); }
-  std::span<const Buffer> parts() const { return parts_; }
+  bool empty() const { return bytes_ == 0; }
+  std::span<const Buffer> parts() const {
+    return parts_.empty() ? std::span(&only_, empty() ? 0 : 1) : std::span<const Buffer>(parts_);
+  }
 
   // The part that holds byte `offset`, from there on and at most `bytes` long.
   Buffer at(std::uint64_t offset, std::uint64_t bytes) const;
@@ -29,7 +31,8 @@ class Segments {
 
  private:
   std::size_t find(std::uint64_t offset) const;
-  std::vector<Buffer> parts_;
+  Buffer only_;                // where there is one part alone, as is the rule
+  std::vector<Buffer> parts_;  // else
   std::vector<std::uint64_t> starts_;
   std::uint64_t bytes_ = 0;
 };

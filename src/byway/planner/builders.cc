@@ -10,8 +10,9 @@ int moveRing(double slice, double lanes) {
   return 3 * slice * lanes > kShareOfMessage * (1 + 1e-9) ? 2 : 3;
 }
 
-SliceList::SliceList(const Cell& cell, std::string name, int ring)
-    : shape_(makeShape(cell.collective, cell.ranks, cell.groups)), options_{std::move(name), ring} {
+SliceList::SliceList(const Cell& cell, std::string name, int ring, Protocol protocol)
+    : shape_(makeShape(cell.collective, cell.ranks, cell.groups)),
+      options_{std::move(name), ring, protocol} {
   int first = 0;
   for (const Group& g : shape_.groups) {
     firstBlocks_.push_back(first);
@@ -81,8 +82,8 @@ Candidate makeCandidate(const std::shared_ptr<const Cell>& cell, std::string nam
   candidate.value = facts.value;
   candidate.hops = facts.hops;
   candidate.messagesPerRank = facts.messages;
-  candidate.build = [cell, name, number, ring = facts.ring, build] {
-    SliceList list(*cell, name, ring);
+  candidate.build = [cell, name, number, ring = facts.ring, protocol = facts.protocol, build] {
+    SliceList list(*cell, name, ring, protocol);
     build(list, *cell, number);
     return std::move(list).emit();
   };

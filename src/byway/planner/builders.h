@@ -32,7 +32,8 @@ inline double partialWeightOf(const Cell& cell, int groupSize) {
 
 class SliceList {
  public:
-  SliceList(const Cell& cell, std::string name, int ring = 3);
+  SliceList(const Cell& cell, std::string name, int ring = 3,
+            Protocol protocol = Protocol::Messages);
 
   const Shape& shape() const { return shape_; }
   const Group& group(int g) const { return shape_.groups[static_cast<std::size_t>(g)]; }
@@ -72,9 +73,17 @@ struct CandidateFacts {
   int hops = 1;
   int messages = 0;
   int ring = 3;
+  Protocol protocol = Protocol::Messages;
 };
 Candidate makeCandidate(const std::shared_ptr<const Cell>& cell, std::string name, int number,
                         const CandidateFacts& facts, Build build);
+
+// What direct and host schedules are made of (direct.cc): every member sums all contributions; each
+// sums a share, then passes it on; each owner sums its block; blocks move to where they belong.
+void buildExchange(SliceList& list, const Cell& cell, int pieces);
+void buildTwoShot(SliceList& list, const Cell& cell, int pieces);
+void buildOwned(SliceList& list, const Cell& cell, int pieces);
+void buildMoves(SliceList& list, const Cell& cell, int pieces);
 
 // Adds it unless the one before, of fewer stages, is within half a per cent.
 void addIfFaster(std::vector<Candidate>& candidates, Candidate candidate);

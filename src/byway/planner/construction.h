@@ -26,6 +26,9 @@ struct Cell {
   // The part of the helpers' links that the call can count on; less than 1 where other groups'
   // calls are under way at the same time (PlanRequest::liveGroups).
   double helperShare = 1;
+  // Bytes that a rank may publish for the others to read (PlanRequest::mappedBytes); 0: nothing.
+  double mappedBytes = 0;
+  bool coresForAll = true;  // PlanRequest
   const Topology* topology = nullptr;
 
   std::vector<int> live() const;  // indices of the groups of at least two members

@@ -10,6 +10,7 @@
 // X(function, id, covers), in the order in which ties are broken; direct ones first
 #define BYWAY_CONSTRUCTIONS(X)                                                                     \
   X(directCandidates, "direct", "links between members only: any cell")                            \
+  X(hostCandidates, "host", "memory that all ranks of one host see: any cell of small groups")       \
   X(s0Candidates, "S0", "any collective, groups of one size that cover all ranks")                 \
   X(s3Candidates, "S3", "allreduce, one group of any size (S2: a pair)")                           \
   X(s4Candidates, "S4", "all-gather, gather, reduce-scatter, scatter, one group (S1: a pair)")     \

@@ -45,62 +45,6 @@ int largestGroup(const Cell& cell) {
   return size;
 }
 
-void buildExchange(SliceList& list, const Cell& cell, int pieces) {
-  for (const int g : cell.live()) {
-    const int lane = list.newLane();
-    for (int piece = 0; piece < pieces; ++piece) {
-      Slice& slice = list.sumEverywhere(list.block(g), 1.0 / pieces, lane);
-      for (const int r : list.group(g).ranks) contribute(slice, list.group(g), r, piece);
-    }
-  }
-}
-
-void buildTwoShot(SliceList& list, const Cell& cell, int pieces) {
-  for (const int g : cell.live()) {
-    const Group& group = list.group(g);
-    for (const int owner : group.ranks) {
-      const int lane = list.newLane();
-      for (int piece = 0; piece < pieces; ++piece) {
-        Slice& slice = list.sumAt(owner, list.block(g), 1.0 / (pieces * group.size()), lane, true);
-        contribute(slice, group, owner, piece);
-        distribute(slice, group, owner, piece + 1);
-      }
-    }
-  }
-}
-
-void buildOwned(SliceList& list, const Cell& cell, int pieces) {
-  for (const int g : cell.live()) {
-    const Group& group = list.group(g);
-    for (int p = 0; p < group.size(); ++p) {
-      if (cell.collective == Collective::Reduce && p != group.root) continue;
-      const int owner = group.ranks[static_cast<std::size_t>(p)];
-      const int lane = list.newLane();
-      for (int piece = 0; piece < pieces; ++piece) {
-        Slice& slice = list.sumAt(owner, list.block(g, 0, p), 1.0 / pieces, lane, true);
-        contribute(slice, group, owner, piece);
-      }
-    }
-  }
-}
-
-void buildMoves(SliceList& list, const Cell& cell, int) {
-  const Shape shape = makeShape(cell.collective, cell.ranks, cell.groups);
-  const int lane = list.newLane();
-  for (std::size_t b = 0; b < shape.blocks.size(); ++b) {
-    const Block& block = shape.blocks[b];
-    const Group& group = list.group(block.group);
-    if (group.size() < 2 || block.source == block.destination) continue;
-    const int source = group.ranks[static_cast<std::size_t>(block.source)];
-    Slice& slice = list.move(static_cast<int>(b), 1, lane, true);
-    if (block.destination < 0) {
-      distribute(slice, group, source, 0);
-    } else {
-      slice.out = {{source, group.ranks[static_cast<std::size_t>(block.destination)], 0}};
-    }
-  }
-}
-
 double treeWeight(const Cell& cell, const Group& group) {
   return cell.collective == Collective::Reduce ? partialWeightOf(cell, group.size()) : 1;
 }
@@ -178,6 +122,64 @@ void addTrees(Candidates& to, const Kept& cell) {
 }
 
 }  // namespace
+
+void buildExchange(SliceList& list, const Cell& cell, int pieces) {
+  for (const int g : cell.live()) {
+    const int lane = list.newLane();
+    for (int piece = 0; piece < pieces; ++piece) {
+      Slice& slice = list.sumEverywhere(list.block(g), 1.0 / pieces, lane);
+      for (const int r : list.group(g).ranks) contribute(slice, list.group(g), r, piece);
+    }
+  }
+}
+
+void buildTwoShot(SliceList& list, const Cell& cell, int pieces) {
+  for (const int g : cell.live()) {
+    const Group& group = list.group(g);
+    for (const int owner : group.ranks) {
+      const int lane = list.newLane();
+      for (int piece = 0; piece < pieces; ++piece) {
+        Slice& slice = list.sumAt(owner, list.block(g), 1.0 / (pieces * group.size()), lane, true);
+        contribute(slice, group, owner, piece);
+        distribute(slice, group, owner, piece + 1);
+      }
+    }
+  }
+}
+
+void buildOwned(SliceList& list, const Cell& cell, int pieces) {
+  for (const int g : cell.live()) {
+    const Group& group = list.group(g);
+    for (int p = 0; p < group.size(); ++p) {
+      if (cell.collective == Collective::Reduce && p != group.root) continue;
+      const int owner = group.ranks[static_cast<std::size_t>(p)];
+      const int lane = list.newLane();
+      for (int piece = 0; piece < pieces; ++piece) {
+        Slice& slice = list.sumAt(owner, list.block(g, 0, p), 1.0 / pieces, lane, true);
+        contribute(slice, group, owner, piece);
+      }
+    }
+  }
+}
+
+void buildMoves(SliceList& list, const Cell& cell, int pieces) {
+  const Shape shape = makeShape(cell.collective, cell.ranks, cell.groups);
+  const int lane = list.newLane();
+  for (std::size_t b = 0; b < shape.blocks.size(); ++b) {
+    const Block& block = shape.blocks[b];
+    const Group& group = list.group(block.group);
+    if (group.size() < 2 || block.source == block.destination) continue;
+    const int source = group.ranks[static_cast<std::size_t>(block.source)];
+    for (int piece = 0; piece < pieces; ++piece) {
+      Slice& slice = list.move(static_cast<int>(b), 1.0 / pieces, lane, true);
+      if (block.destination < 0) {
+        distribute(slice, group, source, piece);
+      } else {
+        slice.out = {{source, group.ranks[static_cast<std::size_t>(block.destination)], piece}};
+      }
+    }
+  }
+}
 
 std::vector<Candidate> directCandidates(const Cell& cell) {
   Candidates candidates;

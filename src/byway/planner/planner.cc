@@ -15,6 +15,7 @@
 #include "byway/planner/candidate_ranking.h"
 #include "byway/planner/packing.h"
 #include "byway/planner/predict.h"
+#include "byway/planner/predict_mapped.h"
 #include "byway/schedule/loads.h"
 
 namespace byway {
@@ -79,6 +80,8 @@ class Choice {
     cell_.partialWeight = request.partialWeight;
     cell_.topology = &topology;
     cell_.helperShare = helperShare(request.liveGroups);
+    if (topology.name == "host") cell_.mappedBytes = request.mappedBytes;
+    cell_.coresForAll = request.coresForAll;
     if (cell_.helperShare < 1) shareHelpers();
   }
 
@@ -257,8 +260,16 @@ class Choice {
   }
 
   Seconds timeOf(const Schedule& schedule) const {
-    return predictWithin(request_.stageQuota, schedule, dependencesOf(schedule),
-                         shared_ ? *shared_ : topology_, cell_.blockBytes, cell_.partialWeight);
+    if (hasMappedPhases(schedule)) {
+      return predictMapped(schedule, topology_, cell_.blockBytes, cell_.partialWeight);
+    }
+    const Seconds onHost =
+        cell_.mappedBytes > 0
+            ? costOfMessages(schedule, topology_, cell_.blockBytes, cell_.partialWeight)
+            : 0;
+    return onHost + predictWithin(request_.stageQuota, schedule, dependencesOf(schedule),
+                                  shared_ ? *shared_ : topology_, cell_.blockBytes,
+                                  cell_.partialWeight);
   }
 
   const ConsideredCandidate& built(std::size_t i) const { return plan_.considered[i]; }

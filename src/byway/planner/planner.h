@@ -26,6 +26,11 @@ struct PlanRequest {
   bool onCallPath = false;
   // Bytes of stage memory on each rank; a call that needs more runs in rounds. 0: no limit.
   std::uint64_t stageQuota = 0;
+  // Bytes that a rank may publish in memory that all ranks see. 0: they see none. Counts on the
+  // topology "host" alone.
+  double mappedBytes = 0;
+  // Every rank has a core of its own: then large data goes in pieces, while both sides copy.
+  bool coresForAll = true;
   std::string force;  // "": choose; "direct"; or the name of a candidate
 };
 

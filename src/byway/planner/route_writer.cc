@@ -88,7 +88,7 @@ void RouteWriter::writeCopies(int phase, std::size_t& next) {
   }
 }
 
-Schedule RouteWriter::finish() && {
+Schedule RouteWriter::finish(Protocol protocol) && {
   std::sort(crossings_.begin(), crossings_.end(), [](const Crossing& a, const Crossing& b) {
     return std::tie(a.message, a.cell) < std::tie(b.message, b.cell);
   });
@@ -100,7 +100,7 @@ Schedule RouteWriter::finish() && {
   });
   std::size_t crossing = 0, sum = 0, own = 0;
   for (int phase = 0; phase < phases_; ++phase) {
-    builder_.beginPhase();
+    builder_.beginPhase(protocol);
     writeTransfers(phase, crossing);
     writeSums(phase, sum);
     writeCopies(phase, own);

@@ -40,7 +40,7 @@ class RouteWriter {
   // Input to Output on the same rank; copies of one rank in one phase become one step.
   void copyOwn(int phase, int rank, Piece piece, bool skipWhenAliased);
 
-  Schedule finish() &&;
+  Schedule finish(Protocol protocol) &&;
 
  private:
   struct Crossing {

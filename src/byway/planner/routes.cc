@@ -53,7 +53,7 @@ Schedule emit(Shape shape, const std::vector<Slice>& slices, const EmitOptions& 
   }
   writeOwnBlocks(writer, sliceWriter);
   writeLonelySums(writer);
-  return std::move(writer).finish();
+  return std::move(writer).finish(options.protocol);
 }
 
 }  // namespace byway

@@ -51,7 +51,8 @@ struct Slice {
 
 struct EmitOptions {
   std::string name;
-  int ring = 3;  // slots that a lane uses for each thing it keeps
+  int ring = 3;                            // slots that a lane uses for each thing it keeps
+  Protocol protocol = Protocol::Messages;  // of all phases
 };
 
 // Writes local copies (a member's own block, the root's own part), sums in the order that

@@ -69,7 +69,7 @@ class Writer {
       add("{}", i == 0 ? "\n    " : ",\n    ");
       step(s_.steps[phase.firstStep + i]);
     }
-    add("]}}");
+    add("],\n   \"protocol\": \"{}\"}}", toString(phase.protocol));
   }
 
   void step(const Step& step) {
@@ -167,9 +167,17 @@ class Reader {
     return result;
   }
 
+  static Protocol protocol(const JsonReader& json) {
+    for (const Protocol one : {Protocol::Messages, Protocol::Mapped}) {
+      if (json.text() == toString(one)) return one;
+    }
+    json.fail(fmt::format("\"{}\" is no protocol; there are messages and mapped", json.text()));
+  }
+
   void phase(const JsonReader& json) {
-    json.onlyFields({"transfers", "steps"});
+    json.onlyFields({"transfers", "steps", "protocol"});
     Phase phase;
+    if (const auto named = json.optionalField("protocol")) phase.protocol = protocol(*named);
     phase.firstTransfer = static_cast<std::uint32_t>(s_.transfers.size());
     phase.firstStep = static_cast<std::uint32_t>(s_.steps.size());
     const auto transfers = json.field("transfers");

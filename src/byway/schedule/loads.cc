@@ -60,6 +60,17 @@ StageNeed stageNeed(const Schedule& s, std::span<const double> blockSizes,
   }
   for (const Step& step : s.steps) use(step.to);
   for (const Ref& in : s.inputs) use(in);
+  // What mapped transfers bring is read where it lies.
+  for (const Phase& phase : s.phases) {
+    if (phase.protocol != Protocol::Mapped) continue;
+    for (auto t = phase.firstTransfer; t < phase.firstTransfer + phase.transferCount; ++t) {
+      const Ref& to = s.transfers[t].to;
+      if (to.space != Space::Stage) continue;
+      for (const Piece& piece : s.piecesOf(to)) {
+        slots[static_cast<std::size_t>(to.rank)][piece.slot] = 0;
+      }
+    }
+  }
   StageNeed need;
   for (int r = 0; r < s.shape.ranks; ++r) {
     const auto& mine = slots[static_cast<std::size_t>(r)];

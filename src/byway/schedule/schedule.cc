@@ -23,6 +23,16 @@ const char* toString(Space space) {
   return "?";
 }
 
+const char* toString(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::Messages:
+      return "messages";
+    case Protocol::Mapped:
+      return "mapped";
+  }
+  return "?";
+}
+
 namespace {
 
 std::uint64_t hashRef(const Schedule& s, const Ref& ref, std::uint64_t h) {
@@ -72,6 +82,7 @@ std::uint64_t hashOf(const Schedule& s) {
   h = hashMix(h, s.phases.size());
   for (const Phase& phase : s.phases) {
     h = hashMix(h, static_cast<std::uint64_t>(phase.transferCount) << 32 | phase.stepCount);
+    if (phase.protocol != Protocol::Messages) h = hashMix(h, static_cast<std::uint64_t>(phase.protocol));
   }
   for (const Transfer& t : s.transfers) h = hashRef(s, t.to, hashRef(s, t.from, h));
   for (const Step& step : s.steps) {
@@ -96,7 +107,7 @@ std::string toText(const Schedule& s) {
   }
   for (std::size_t p = 0; p < s.phases.size(); ++p) {
     const Phase& phase = s.phases[p];
-    out += fmt::format("phase {}\n", p);
+    out += fmt::format("phase {}{}\n", p, phase.protocol == Protocol::Mapped ? ", mapped" : "");
     for (std::uint32_t i = 0; i < phase.transferCount; ++i) {
       const Transfer& t = s.transfers[phase.firstTransfer + i];
       out += fmt::format("  {} -> {}\n", text(s, t.from), text(s, t.to));
@@ -121,8 +132,9 @@ ScheduleBuilder::ScheduleBuilder(Shape shape, std::string name) {
   schedule_.shape = std::move(shape);
 }
 
-void ScheduleBuilder::beginPhase() {
+void ScheduleBuilder::beginPhase(Protocol protocol) {
   Phase phase;
+  phase.protocol = protocol;
   phase.firstTransfer = static_cast<std::uint32_t>(schedule_.transfers.size());
   phase.firstStep = static_cast<std::uint32_t>(schedule_.steps.size());
   schedule_.phases.push_back(phase);

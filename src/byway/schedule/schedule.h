@@ -61,9 +61,17 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
+// How a phase's transfers travel. Messages: each is sent and received. Mapped: what a rank sends is
+// published once in memory that all ranks of one host see, however many ranks read it; those that
+// receive it into a stage slot do not keep it there: the sum that it is for reads it where it lies
+// (rule V11).
+enum class Protocol : std::uint8_t { Messages, Mapped };
+const char* toString(Protocol protocol);
+
 struct Phase {
   std::uint32_t firstTransfer = 0, transferCount = 0;
   std::uint32_t firstStep = 0, stepCount = 0;
+  Protocol protocol = Protocol::Messages;
   bool operator==(const Phase&) const = default;
 };
 
@@ -98,7 +106,7 @@ class ScheduleBuilder {
   explicit ScheduleBuilder(Shape shape, std::string name = {});
 
   const Shape& shape() const { return schedule_.shape; }
-  void beginPhase();
+  void beginPhase(Protocol protocol = Protocol::Messages);
   Ref ref(Space space, int rank, std::span<const Piece> pieces, Width width = Width::Element);
   Ref ref(Space space, int rank, Piece piece, Width width = Width::Element) {
     return ref(space, rank, std::span(&piece, 1), width);

@@ -14,6 +14,7 @@ std::vector<Violation> violations(const Schedule& schedule, const DependenceGrap
   Findings findings;
   checkStructure(schedule, findings);
   if (findings.empty()) {
+    checkMapped(schedule, findings);
     checkOrder(schedule, graph, findings);
     checkValues(schedule, findings);
   }
@@ -33,6 +34,7 @@ std::shared_ptr<const VerifiedSchedule> verify(Schedule schedule) {
   DependenceGraph graph;
   if (findings.empty()) {
     graph = dependencesOf(schedule);
+    checkMapped(schedule, findings);
     checkOrder(schedule, graph, findings);
     checkValues(schedule, findings);
   }
@@ -55,10 +57,17 @@ VerifiedSchedule::VerifiedSchedule(Schedule schedule, DependenceGraph graph)
     : schedule_(std::move(schedule)),
       graph_(std::move(graph)),
       hash_(hashOf(schedule_)),
+      publications_(publicationsOf(schedule_)),
       locals_(std::make_unique<Locals>()) {
   locals_->byRank.resize(static_cast<std::size_t>(schedule_.shape.ranks));
   const auto& slots = schedule_.slots;
   const auto& blocks = schedule_.shape.blocks;
+  const auto& numbers = publications_.number;
+  isMapped_ = std::any_of(numbers.begin(), numbers.end(),
+                          [](std::uint32_t n) { return n != Publications::kNone; });
+  hasMessages_ = std::any_of(numbers.begin(), numbers.end(),
+                             [](std::uint32_t n) { return n == Publications::kNone; });
+  publishesCopies_ = isMapped_ && needsCopies(schedule_, graph_, publications_);
   isTemplate_ = std::all_of(slots.begin(), slots.end(), [](std::uint32_t n) { return n == 0; }) &&
                 std::all_of(blocks.begin(), blocks.end(),
                             [](const Block& block) { return block.shares.size() == 1; });
@@ -70,9 +79,12 @@ namespace {
 
 class Projection {
  public:
-  Projection(const Schedule& s, const DependenceGraph& graph, int rank) : s_(s), graph_(graph) {
+  Projection(const Schedule& s, const DependenceGraph& graph, const Publications& publications,
+             int rank)
+      : s_(s), graph_(graph), publications_(publications) {
     local_.rank = rank;
     local_.slots = s.slots[static_cast<std::size_t>(rank)];
+    local_.publications = publications.ofRank[static_cast<std::size_t>(rank)];
     lastRecv_.assign(static_cast<std::size_t>(s.shape.ranks), kNoOp);
     index_.assign(2 * s.transfers.size() + s.steps.size(), kAbsent);
   }
@@ -80,9 +92,14 @@ class Projection {
   LocalProgram make() && {
     for (const Phase& phase : s_.phases) {
       for (auto t = phase.firstTransfer; t < phase.firstTransfer + phase.transferCount; ++t) {
-        if (s_.transfers[t].from.rank == local_.rank) add(LocalKind::Send, t, sendOp(t));
+        if (s_.transfers[t].from.rank == local_.rank) {
+          add(LocalKind::Send, t, sendOp(t));
+          map(t);
+        }
         if (s_.transfers[t].to.rank == local_.rank) {
           add(LocalKind::Recv, t, recvOp(t));
+          map(t);
+          if (local_.ops.back().publication != kNoOp) continue;
           chain(s_.transfers[t].from.rank);
           use(s_.transfers[t].to);
         }
@@ -95,6 +112,8 @@ class Projection {
       }
     }
     link();
+    fold();
+    hear();
     return std::move(local_);
   }
 
@@ -103,7 +122,17 @@ class Projection {
 
   void add(LocalKind kind, std::uint32_t index, OpId op) {
     index_[op] = static_cast<std::uint32_t>(local_.ops.size());
-    local_.ops.push_back({kind, index, 0, 0, 0, kNoOp, kNoOp});
+    local_.ops.push_back({kind, index, 0, 0, 0, kNoOp, kNoOp, kNoOp, 0, false});
+  }
+
+  void map(std::uint32_t transfer) {
+    LocalOp& op = local_.ops.back();
+    op.publication = publications_.number[transfer];
+    op.readers = publications_.readers[transfer];
+    const std::uint32_t step = publications_.foldedBy[transfer];
+    if (op.kind != LocalKind::Recv || step == Publications::kNone) return;
+    op.isFolded = true;
+    local_.folded.push_back({step, transfer, static_cast<std::uint32_t>(local_.ops.size() - 1)});
   }
 
   void chain(int from) {
@@ -119,6 +148,31 @@ class Projection {
     if (ref.space != Space::Stage) return;
     for (const Piece& p : s_.piecesOf(ref)) {
       local_.slotUses.push_back({p.slot, p.block, p.share, ref.width});
+    }
+  }
+
+  void hear() {
+    std::vector<bool> heard(static_cast<std::size_t>(s_.shape.ranks), false);
+    heard[static_cast<std::size_t>(local_.rank)] = true;
+    for (const LocalOp& op : local_.ops) {
+      if (op.kind != LocalKind::Recv || op.publication == kNoOp) continue;
+      heard[static_cast<std::size_t>(s_.transfers[op.index].from.rank)] = true;
+    }
+    local_.hearsAll = std::all_of(heard.begin(), heard.end(), [](bool one) { return one; });
+  }
+
+  // Which receive brings each input of a sum, where it is read from where it lies.
+  void fold() {
+    if (local_.folded.empty()) return;
+    local_.inputRecv.assign(s_.inputs.size(), kNoOp);
+    for (const auto& [step, transfer, op] : local_.folded) {
+      const Ref& to = s_.transfers[transfer].to;
+      const auto inputs = s_.inputsOf(s_.steps[step]);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const bool same = inputs[i].space == Space::Stage &&
+                          s_.piecesOf(inputs[i])[0].slot == s_.piecesOf(to)[0].slot;
+        if (same) local_.inputRecv[s_.steps[step].firstInput + i] = op;
+      }
     }
   }
 
@@ -144,6 +198,7 @@ class Projection {
 
   const Schedule& s_;
   const DependenceGraph& graph_;
+  const Publications& publications_;
   std::vector<std::uint32_t> index_;
   std::vector<std::uint32_t> lastRecv_;  // per rank
   LocalProgram local_;
@@ -159,7 +214,8 @@ const LocalProgram& VerifiedSchedule::local(int rank) const {
   const std::scoped_lock lock(locals_->mutex);
   auto& slot = locals_->byRank[static_cast<std::size_t>(rank)];
   if (!slot) {
-    slot = std::make_unique<LocalProgram>(Projection(schedule_, graph_, rank).make());
+    slot =
+        std::make_unique<LocalProgram>(Projection(schedule_, graph_, publications_, rank).make());
   }
   return *slot;
 }

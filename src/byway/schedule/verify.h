@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Proof that a schedule is the collective it claims to be. The rules V1 to V10 are stated in
+// Proof that a schedule is the collective it claims to be. The rules V1 to V11 are stated in
 // docs/schedules.md; their ids stand at the checks and in the tests' names.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "byway/schedule/dependences.h"
+#include "byway/schedule/mapped.h"
 #include "byway/schedule/schedule.h"
 
 namespace byway {
@@ -33,6 +34,10 @@ struct LocalOp {
   // Receives from one rank are posted in schedule order, so that its link carries messages in the
   // order the schedule was computed for: the receives before and after this one, or kNoOp.
   std::uint32_t previousRecv, nextRecv;
+  // Of a transfer of a mapped phase: which of its sender's publications it is (kNoOp: a message),
+  // how many transfers share that, and whether a sum reads it where it lies.
+  std::uint32_t publication, readers;
+  bool isFolded;
 };
 inline constexpr std::uint32_t kNoOp = ~std::uint32_t{0};
 struct LocalProgram {
@@ -44,8 +49,17 @@ struct LocalProgram {
     std::uint32_t slot, block, share;
     Width width;
   };
-  std::vector<SlotUse> slotUses;
+  std::vector<SlotUse> slotUses;  // none for slots that stand for what mapped transfers bring
   std::uint32_t slots = 0;
+  // Sums that read what a mapped transfer brings where it lies, and by Schedule::inputs the receive
+  // (an index of ops) that brings it, or kNoOp; empty where there are none.
+  struct Folded {
+    std::uint32_t step, transfer, op;
+  };
+  std::uint32_t publications = 0;  // that it makes
+  bool hearsAll = false;           // it has a mapped transfer from every other rank
+  std::vector<Folded> folded;
+  std::vector<std::uint32_t> inputRecv;
 };
 
 // Made by verify() alone; immutable and shared.
@@ -58,6 +72,11 @@ class VerifiedSchedule {
   // there is no stage memory, and no block is cut. One such schedule serves every choice of counts,
   // whoever knows them.
   bool isTemplate() const { return isTemplate_; }
+  // It has mapped phases; then no rank needs stage memory for them.
+  bool isMapped() const { return isMapped_; }
+  bool hasMessages() const { return hasMessages_; }
+  // What its ranks publish must be copies (mapped.h).
+  bool publishesCopies() const { return publishesCopies_; }
   // Computed once per rank, on first use; thread-safe.
   const LocalProgram& local(int rank) const;
   ~VerifiedSchedule();
@@ -68,7 +87,8 @@ class VerifiedSchedule {
   Schedule schedule_;
   DependenceGraph graph_;
   std::uint64_t hash_ = 0;
-  bool isTemplate_ = false;
+  Publications publications_;
+  bool isTemplate_ = false, isMapped_ = false, hasMessages_ = false, publishesCopies_ = false;
   struct Locals;
   std::unique_ptr<Locals> locals_;
 };

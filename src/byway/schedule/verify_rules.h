@@ -27,6 +27,8 @@ class Findings {
 void checkStructure(const Schedule& schedule, Findings& findings);
 // V6 and V7.
 void checkOrder(const Schedule& schedule, const DependenceGraph& graph, Findings& findings);
+// V11, once the structure is right.
+void checkMapped(const Schedule& schedule, Findings& findings);
 // V4, V8, V9 and the values of V10, by a symbolic run in place and out of place at once.
 void checkValues(const Schedule& schedule, Findings& findings);
 

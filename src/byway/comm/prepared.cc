@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/comm/prepared.h"
+
+#include <utility>
+
+#include "byway/base/hash.h"
+
+namespace byway {
+
+std::size_t PreparedCalls::Hash::operator()(const CallKey& key) const {
+  const auto kind = static_cast<std::uint64_t>(key.collective) << 24 |
+                    static_cast<std::uint64_t>(key.dtype) << 16 |
+                    static_cast<std::uint64_t>(key.op) << 8 | (key.barrier ? 1 : 0);
+  return hashMix(kind << 32 | static_cast<std::uint32_t>(key.root), key.count);
+}
+
+std::shared_ptr<const PreparedCall> PreparedCalls::find(const CallKey& key) const {
+  const std::scoped_lock lock(mutex_);
+  const auto it = calls_.find(key);
+  return it == calls_.end() ? nullptr : it->second;
+}
+
+void PreparedCalls::keep(const CallKey& key, PreparedCall call) {
+  auto kept = std::make_shared<const PreparedCall>(std::move(call));
+  const std::scoped_lock lock(mutex_);
+  if (calls_.size() >= kMost) calls_.clear();
+  calls_.insert_or_assign(key, std::move(kept));
+}
+
+void PreparedCalls::clear() {
+  const std::scoped_lock lock(mutex_);
+  calls_.clear();
+}
+
+}  // namespace byway

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A channel's board: who is done, who sleeps, and calls that differ (docs/host.md).
+#include <algorithm>
+#include <atomic>
+
+#include "byway/executor/channel.h"
+
+namespace byway {
+
+std::byte* Channel::scratch(std::size_t count) {
+  const std::size_t bytes = count * kScratchStride;
+  if (scratch_.size() < bytes) scratch_.resize(bytes);
+  return scratch_.data();
+}
+
+// Calls are numbered from 1 on the board, so the first that is not over has the number of those
+// that are.
+void Channel::updateDone() {
+  std::uint64_t ended = nextSequence_;
+  for (const auto& operation : operations_) {
+    if (operation->sequence() == Operation::kUnnumbered) continue;
+    ended = static_cast<std::uint64_t>(operation->sequence());
+    break;
+  }
+  board()->setEnded(ended);
+  while (!unchecked_.empty() && board()->haveEnded(unchecked_.front().first + 1)) {
+    const auto [sequence, stamp] = unchecked_.front();
+    unchecked_.pop_front();
+    if (!broken_ && !pending_) compareCall(sequence, stamp);
+  }
+  const std::uint64_t done = unchecked_.empty() ? ended : std::min(ended, unchecked_.front().first);
+  broughtSpace_ = board()->setDone(done) || broughtSpace_;
+}
+
+// What was written before is seen by a rank that says afterwards that it sleeps, and looks again.
+void Channel::wakeSleepers() {
+  if (!broughtData_ && !broughtSpace_) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (int r = 0; r < ranks(); ++r) {
+    if (r == rank()) continue;
+    const Board::Sleep sleep = board()->sleepOf(r);
+    if (sleep == Board::Sleep::No) continue;
+    if (!broughtData_ && sleep != Board::Sleep::ForSpace) continue;
+    if (!board()->endSleepOf(r)) continue;
+    transport_.control(peer(r),
+                       encode({ControlKind::Wake, id(), rank(), ErrorCode::Internal, -1, 0, {}}));
+  }
+  broughtData_ = broughtSpace_ = false;
+}
+
+bool Channel::prepareSleep(bool onBoard) {
+  if (board() == nullptr || operations_.empty()) return true;
+  const bool forSpace = std::any_of(operations_.begin(), operations_.end(),
+                                    [](const auto& one) { return one->awaitsSpace(); });
+  board()->setSleep(forSpace ? Board::Sleep::ForSpace : Board::Sleep::ForData, !onBoard);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  compareCalls();
+  if (!advance()) return true;
+  endSleep();
+  return false;
+}
+
+bool Channel::usesBoardAlone() const {
+  return board() != nullptr && !broken_ && !inquiry_ && !operations_.empty() &&
+         std::none_of(operations_.begin(), operations_.end(),
+                      [](const auto& one) { return one->usesTransport(); });
+}
+
+void Channel::endSleep() {
+  if (board() != nullptr) board()->setSleep(Board::Sleep::No);
+}
+
+// A rank whose call differs may neither read what this one publishes nor send it a message.
+void Channel::compareCalls() {
+  if (broken_ || pending_) return;
+  for (const auto& [sequence, stamp] : unchecked_) {
+    if (!compareCall(sequence, stamp)) return;
+  }
+  for (const auto& operation : operations_) {
+    if (operation->sequence() == Operation::kUnnumbered || !operation->comparable()) continue;
+    if (!compareCall(static_cast<std::uint64_t>(operation->sequence()), operation->stamp())) return;
+  }
+}
+
+bool Channel::compareCall(std::uint64_t sequence, const Stamp& mine) {
+  for (int r = 0; r < ranks(); ++r) {
+    if (r == rank()) continue;
+    const Publication& first = board()->publication(r, sequence + 1, 0);
+    if (first.number.load(std::memory_order_acquire) != sequence + 1) continue;
+    const Stamp theirs = first.stamp();
+    if (sameCall(mine, theirs)) continue;
+    mismatch(sequence, mine, {id(), sequence, 0, static_cast<std::uint32_t>(r)}, theirs);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace byway

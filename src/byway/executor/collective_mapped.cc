@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Mapped transfers of a collective operation: what is sent is published on the board once, and what
+// is received is copied from there, or read there by the sum that it is for (docs/host.md).
+#include <algorithm>
+#include <cstring>
+
+#include "byway/executor/collective_round.h"
+#include "byway/kernels/stream_copy.h"
+
+namespace byway {
+namespace {
+
+// A publication up to this size is copied into the slot: cheaper for both sides than a read from
+// another process's memory, which costs 1.6 us and 0.25 us for each page of 4 KB.
+constexpr std::uint64_t kCopyBytes = kMappedSlotBytes;
+constexpr std::size_t kMostPieces = 4;  // of memory that a publication lists; more are gathered
+constexpr std::uint64_t kReserve = Board::kPublications * kMostPieces * sizeof(PublishedPiece);
+static_assert(kMappedRingBytes == Board::kRingBytes);
+static_assert(kMostPublications <= Board::kPublications && kReserve < Board::kDataBytes / 4);
+// Of a copy from another process's memory before it gives way.
+constexpr std::uint64_t kReadBytes = std::uint64_t{512} << 10;
+constexpr std::uint64_t kLine = 64;
+
+std::uint64_t bit(int rank) { return std::uint64_t{1} << static_cast<unsigned>(rank); }
+
+std::uint64_t totalOf(const std::vector<Buffer>& buffers) {
+  std::uint64_t sum = 0;
+  for (const Buffer& buffer : buffers) sum += buffer.bytes;
+  return sum;
+}
+
+void gather(const std::vector<Buffer>& from, std::byte* to) {
+  for (const Buffer& buffer : from) {
+    std::memcpy(to, buffer.address, buffer.bytes);
+    to += buffer.bytes;
+  }
+}
+
+}  // namespace
+
+void CollectiveOperation::issueMapped(Round& round, std::uint32_t index) {
+  const LocalOp& op = round.bound->local->ops[index];
+  if (round.published.empty() && round.located.empty()) {
+    round.located.resize(round.state.size());
+    const std::uint32_t numbers = round.bound->local->publications;
+    round.published.assign(numbers, Published::No);
+    round.ringUse.assign(numbers, {});
+  }
+  // What has no bytes is published, too: so ranks that call different things find out.
+  if (op.kind == LocalKind::Recv) {
+    round.toRead.push_back(index);
+  } else if (!publish(round, index)) {
+    round.toPublish.push_back(index);
+  }
+}
+
+MatchKey CollectiveOperation::keyOf(std::uint32_t transfer, int source) const {
+  return {channel_.id(), static_cast<std::uint64_t>(sequence()), transfer,
+          static_cast<std::uint32_t>(source)};
+}
+
+// False while the slot is in use by an earlier call.
+bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
+  const LocalOp& op = round.bound->local->ops[index];
+  auto& published = round.published[op.publication];
+  if (published == Published::No) {
+    Board& board = *channel_.board();
+    if (!board.isFree(number())) return false;
+    Publication& line = board.publication(channel_.rank(), number(), op.publication);
+    const Transfer& t = request_.schedule->schedule().transfers[op.index];
+    board.reclaimRing();
+    line.taken.store(0, std::memory_order_relaxed);
+    line.isWithdrawn.store(0, std::memory_order_relaxed);
+    line.bytes = round.bound->bytes(t.from);
+    RingUse& use = round.ringUse[op.publication];
+    if (!use.isKnown) use = {true, mayUseRing(round, op.index), readersOf(round, op)};
+    if (use.isUsed) {
+      const auto offset = board.takeRing(line.bytes, line, use.readers);
+      if (!offset) return false;
+      line.place = Publication::Place::Ring;
+      line.offset = *offset;
+      gather(buffersOf(round, t.from), board.ring(channel_.rank()).data() + *offset);
+      published = Published::InRing;
+    } else {
+      published = writePublication(round, line, buffersOf(round, t.from));
+    }
+    line.setStamp(messageStamp(keyOf(op.index, channel_.rank())));
+    line.number.store(number(), std::memory_order_release);
+    channel_.broughtData();
+  }
+  // What is a copy outside of the board is kept until the last reader has it. What is in the ring
+  // could be overwritten here at once, but the next pieces are to wait for its readers.
+  if (published != Published::InSlot) round.toBeTaken.push_back(index);
+  if (published == Published::InSlot || published == Published::InCopy) finishOp(round, index);
+  return true;
+}
+
+std::uint64_t CollectiveOperation::readersOf(const Round& round, const LocalOp& of) const {
+  std::uint64_t readers = 0;
+  for (const LocalOp& op : round.bound->local->ops) {
+    if (op.kind != LocalKind::Send || op.publication != of.publication) continue;
+    readers |= bit(request_.schedule->schedule().transfers[op.index].to.rank);
+  }
+  return readers;
+}
+
+// Whether a publication goes through the ring: too large for a slot, and the ring holds as many of
+// its phase's as may be under way at once (kLinkWindow), and one more for what is lost at its end.
+// So a call never waits for itself: there is room as soon as earlier calls are over.
+bool CollectiveOperation::mayUseRing(const Round& round, std::uint32_t transfer) const {
+  const Schedule& s = request_.schedule->schedule();
+  if (request_.schedule->publishesCopies() ||
+      round.bound->bytes(s.transfers[transfer].from) <= kCopyBytes) {
+    return false;
+  }
+  const auto phase = std::upper_bound(
+      s.phases.begin(), s.phases.end(), transfer,
+      [](std::uint32_t t, const Phase& p) { return t < p.firstTransfer + p.transferCount; });
+  std::uint64_t bytes = 0;
+  std::uint32_t last = kNoOp;
+  for (const LocalOp& op : round.bound->local->ops) {
+    if (op.kind != LocalKind::Send || op.index < phase->firstTransfer) continue;
+    if (op.index >= phase->firstTransfer + phase->transferCount) break;
+    if (op.publication == last) continue;
+    last = op.publication;
+    bytes += (round.bound->bytes(s.transfers[op.index].from) + kLine - 1) / kLine * kLine;
+  }
+  return bytes <= kMappedPhaseBytes;
+}
+
+CollectiveOperation::Published CollectiveOperation::writePublication(
+    Round& round, Publication& line, const std::vector<Buffer>& buffers) {
+  const auto slot = channel_.board()->data(channel_.rank(), number());
+  const std::uint64_t bytes = totalOf(buffers);
+  const auto reserve = [&](std::uint64_t size) {
+    line.offset = round.dataUsed;
+    round.dataUsed += (size + kLine - 1) / kLine * kLine;
+    return slot.data() + line.offset;
+  };
+  const bool copies = request_.schedule->publishesCopies();
+  Published published = Published::InSlot;
+  if (bytes <= Publication::kSmallBytes) {
+    line.place = Publication::Place::Here;
+    line.offset = 0;
+    gather(buffers, line.small);
+  } else if (round.dataUsed + bytes + kLine + kReserve <= slot.size() &&
+             (copies || bytes <= kCopyBytes || channel_.board()->reach() != Board::Reach::Memory)) {
+    line.place = Publication::Place::Data;
+    gather(buffers, reserve(bytes));
+  } else {
+    line.place = Publication::Place::Memory;
+    published = Published::InMemory;
+    std::vector<PublishedPiece> pieces;
+    if (copies || buffers.size() > kMostPieces) {
+      published = Published::InCopy;
+      auto& copy = round.copies.emplace_back(bytes);
+      gather(buffers, copy.data());
+      pieces.push_back({reinterpret_cast<std::uintptr_t>(copy.data()), bytes});
+    } else {
+      for (const Buffer& buffer : buffers) {
+        pieces.push_back({reinterpret_cast<std::uintptr_t>(buffer.address), buffer.bytes});
+      }
+    }
+    line.pieces = static_cast<std::uint32_t>(pieces.size());
+    std::memcpy(reserve(pieces.size() * sizeof(PublishedPiece)), pieces.data(),
+                pieces.size() * sizeof(PublishedPiece));
+  }
+  return published;
+}
+
+bool CollectiveOperation::advanceMapped(Round& round) {
+  bool did = false;
+  const auto keep = [&](std::vector<std::uint32_t>& list, const auto& isOver) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const std::uint32_t index = list[i];
+      if (!round.isStuck && isOver(index)) {
+        did = true;
+      } else {
+        list[kept++] = index;
+      }
+    }
+    list.resize(kept);
+  };
+  if (!round.toPublish.empty()) {
+    keep(round.toPublish, [&](std::uint32_t index) { return publish(round, index); });
+  }
+  if (!round.toRead.empty()) {
+    keep(round.toRead, [&](std::uint32_t index) { return look(round, index); });
+    if (!round.isStuck && !round.toRead.empty()) did = fetch(round, round.toRead[0]) || did;
+  }
+  if (round.toBeTaken.empty()) return did;
+  keep(round.toBeTaken, [&](std::uint32_t index) {
+    const LocalOp& op = round.bound->local->ops[index];
+    const int reader = request_.schedule->schedule().transfers[op.index].to.rank;
+    auto& line = channel_.board()->publication(channel_.rank(), number(), op.publication);
+    if ((line.taken.load(std::memory_order_acquire) & bit(reader)) == 0) {
+      if (!channel_.transport().isLost(channel_.peer(reader))) return false;
+      if ((line.taken.load(std::memory_order_acquire) & bit(reader)) == 0) {
+        failMapped(round, index, Outcome::PeerLost);
+        return false;
+      }
+    }
+    if (round.published[op.publication] != Published::InCopy) finishOp(round, index);
+    return true;
+  });
+  return did;
+}
+
+// Whether a receive is over: its publication is there and is all in the board.
+bool CollectiveOperation::look(Round& round, std::uint32_t index) {
+  Located& at = round.located[index];
+  if (at.line != nullptr) return false;  // in another rank's memory: fetch()
+  const LocalOp& op = round.bound->local->ops[index];
+  const Transfer& t = request_.schedule->schedule().transfers[op.index];
+  Board& board = *channel_.board();
+  const int from = t.from.rank;
+  Publication& line = board.publication(from, number(), op.publication);
+  if (line.number.load(std::memory_order_acquire) != number()) {
+    if (!channel_.transport().isLost(channel_.peer(from))) return false;
+    // What it published before it ended is here.
+    if (line.number.load(std::memory_order_acquire) != number()) {
+      failMapped(round, index, Outcome::PeerLost);
+      return false;
+    }
+  }
+  const MatchKey key = keyOf(op.index, from);
+  const Stamp theirs = line.stamp();
+  if (theirs != messageStamp(key) && !channel_.dataArrived(key, theirs)) {
+    round.isStuck = true;
+    return false;
+  }
+  const auto area =
+      line.place == Publication::Place::Ring ? board.ring(from) : board.data(from, number());
+  std::uint64_t inArea = 0;
+  switch (line.place) {
+    case Publication::Place::Here:
+      break;
+    case Publication::Place::Data:
+    case Publication::Place::Ring:
+      inArea = line.bytes;
+      break;
+    case Publication::Place::Memory:
+      inArea = line.pieces * sizeof(PublishedPiece);
+      break;
+  }
+  if (line.bytes != round.bound->bytes(t.to) || line.offset > area.size() ||
+      inArea > area.size() - line.offset) {
+    failMapped(round, index, Outcome::WrongSize);
+    return false;
+  }
+  at.line = &line;
+  at.from = from;
+  if (line.place == Publication::Place::Memory) {
+    at.pieces = {reinterpret_cast<const PublishedPiece*>(area.data() + line.offset), line.pieces};
+    if (!op.isFolded) return false;
+  } else {
+    at.data = line.place == Publication::Place::Here ? line.small : area.data() + line.offset;
+  }
+  if (!op.isFolded) {
+    const std::byte* data = at.data;
+    for (const Buffer& to : buffersOf(round, t.to)) {
+      if (request_.output.bytes() >= kStreamedBytes)
+        streamCopy(to.address, data, to.bytes);
+      else
+        std::memcpy(to.address, data, to.bytes);
+      data += to.bytes;
+    }
+    doneWith(round, index);
+  }
+  finishOp(round, index);
+  return true;
+}
+
+// A part of a receive from another rank's memory. It stands first in toRead until it is over.
+bool CollectiveOperation::fetch(Round& round, std::uint32_t index) {
+  const Located& at = round.located[index];
+  if (at.line == nullptr) {
+    // One whose publication is there goes first.
+    const auto found = std::find_if(round.toRead.begin(), round.toRead.end(), [&](auto other) {
+      return round.located[other].line != nullptr;
+    });
+    if (found == round.toRead.end()) return false;
+    std::rotate(round.toRead.begin(), found, found + 1);
+    return fetch(round, round.toRead[0]);
+  }
+  const Transfer& t = request_.schedule->schedule().transfers[round.bound->local->ops[index].index];
+  std::uint64_t before = 0, budget = kReadBytes;
+  for (const Buffer& to : buffersOf(round, t.to)) {
+    const std::uint64_t end = before + to.bytes;
+    if (round.fetched < end && budget > 0) {
+      const std::uint64_t skip = round.fetched - before;
+      const std::uint64_t bytes = std::min(budget, to.bytes - skip);
+      if (!readAt(at, round.fetched, static_cast<std::byte*>(to.address) + skip, bytes)) {
+        failMapped(round, index, Outcome::Cancelled);
+        return false;
+      }
+      round.fetched += bytes;
+      budget -= bytes;
+    }
+    before = end;
+  }
+  if (round.fetched < before) return true;
+  round.fetched = 0;
+  round.toRead.erase(round.toRead.begin());
+  doneWith(round, index);
+  finishOp(round, index);
+  return true;
+}
+
+// Bytes [offset, offset + bytes) of what was published in another rank's memory.
+bool CollectiveOperation::readAt(const Located& at, std::uint64_t offset, void* to,
+                                 std::uint64_t bytes) {
+  auto* out = static_cast<std::byte*>(to);
+  for (const PublishedPiece& piece : at.pieces) {
+    if (bytes == 0) break;
+    if (offset >= piece.bytes) {
+      offset -= piece.bytes;
+      continue;
+    }
+    const std::uint64_t part = std::min(bytes, piece.bytes - offset);
+    if (!channel_.board()->read(at.from, piece.address + offset, out, part)) return false;
+    out += part;
+    bytes -= part;
+    offset = 0;
+  }
+  // What was read before this is good.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return bytes == 0 && at.line->isWithdrawn.load(std::memory_order_acquire) == 0;
+}
+
+void CollectiveOperation::doneWith(Round& round, std::uint32_t index) {
+  Located& at = round.located[index];
+  if (at.line == nullptr) return;
+  switch (at.line->place) {
+    case Publication::Place::Here:
+    case Publication::Place::Data:
+      return;
+    case Publication::Place::Ring:
+    case Publication::Place::Memory:
+      break;
+  }
+  at.line->taken.fetch_or(bit(channel_.rank()), std::memory_order_acq_rel);
+  channel_.broughtData();
+}
+
+void CollectiveOperation::failMapped(Round& round, std::uint32_t index, Outcome outcome) {
+  round.isStuck = true;
+  const LocalOp& op = round.bound->local->ops[index];
+  const Transfer& t = request_.schedule->schedule().transfers[op.index];
+  const bool sends = op.kind == LocalKind::Send;
+  channel_.transferFailed(*this, sends, sends ? t.to.rank : t.from.rank, outcome);
+}
+
+// The operand of a sum at `offset` of what receive `recv` found; null: it cannot be read.
+const std::byte* CollectiveOperation::mappedOperand(Round& round, std::uint32_t recv,
+                                                    std::uint64_t offset, std::uint64_t bytes,
+                                                    std::byte* scratch) {
+  const Located& at = round.located[recv];
+  if (at.data != nullptr) return at.data + offset;
+  if (readAt(at, offset, scratch, bytes)) return scratch;
+  failMapped(round, recv, Outcome::Cancelled);
+  return nullptr;
+}
+
+void CollectiveOperation::letGoOfInputs(Round& round, const Step& step) {
+  const auto& recvs = round.bound->local->inputRecv;
+  if (recvs.empty()) return;
+  for (std::uint32_t i = 0; i < step.inputCount; ++i) {
+    const std::uint32_t recv = recvs[step.firstInput + i];
+    if (recv != kNoOp && !round.located.empty()) doneWith(round, recv);
+  }
+}
+
+void CollectiveOperation::withdraw() {
+  if (!failed()) return;
+  for (const auto& round : rounds_) {
+    for (std::uint32_t p = 0; p < round->published.size(); ++p) {
+      if (round->published[p] == Published::No) continue;
+      channel_.board()->publication(channel_.rank(), number(), p).isWithdrawn.store(1);
+    }
+  }
+}
+
+bool CollectiveOperation::hearsAll() const {
+  return supplied() && request_.schedule->local(channel_.rank()).hearsAll;
+}
+
+bool CollectiveOperation::usesTransport() const {
+  return !supplied() || !request_.schedule->isMapped() || request_.schedule->hasMessages();
+}
+
+bool CollectiveOperation::awaitsSpace() const {
+  return std::any_of(rounds_.begin(), rounds_.end(),
+                     [](const auto& round) { return !round->toPublish.empty(); });
+}
+
+}  // namespace byway

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "byway/transport/mapped/board.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "byway/base/error.h"
+
+namespace byway {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x42797761792e3031;  // "Byway.01"
+
+constexpr std::uint32_t kElsewhere = 4;
+
+// The words of a part that are of no call; each on a line of its own.
+struct Head {
+  std::uint64_t magic;
+  std::uint64_t nonce;
+  int cores;
+  alignas(64) std::atomic<Board::Reach> verdict;
+  alignas(64) std::atomic<std::uint64_t> done;
+  std::atomic<std::uint64_t> ended;
+  alignas(64) std::atomic<std::uint32_t> sleep;  // Board::Sleep, and kElsewhere
+};
+
+struct Slot {
+  Publication publications[Board::kPublications];
+  alignas(4096) std::byte data[Board::kDataBytes];
+};
+
+// A new file's bytes are zero, which is what every word starts from.
+struct Layout {
+  Head head;
+  alignas(4096) Slot slots[Board::kSlots];
+  alignas(4096) std::byte ring[Board::kRingBytes];
+};
+
+std::uint64_t randomWord() {
+  std::random_device source;
+  return static_cast<std::uint64_t>(source()) << 32 | source();
+}
+
+struct ParsedAddress {
+  unsigned long long pid = 0, descriptor = 0, nonce = 0, base = 0;
+};
+
+bool parse(const std::string& text, ParsedAddress& out) {
+  return std::sscanf(text.c_str(), "board1:%llu:%llu:%llx:%llx", &out.pid, &out.descriptor,
+                     &out.nonce, &out.base) == 4;
+}
+
+bool copyFrom(std::uint64_t pid, std::uint64_t address, void* to, std::size_t bytes) {
+  auto* out = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    const iovec mine{out, bytes};
+    const iovec theirs{reinterpret_cast<void*>(address), bytes};
+    const ssize_t got = process_vm_readv(static_cast<pid_t>(pid), &mine, 1, &theirs, 1, 0);
+    if (got <= 0) return false;
+    out += got;
+    address += static_cast<std::uint64_t>(got);
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+}  // namespace
+
+Stamp Publication::stamp() const {
+  Stamp copy;
+  for (std::size_t i = 0; i < copy.size(); ++i) {
+    copy[i] = std::atomic_ref(const_cast<std::uint64_t&>(words[i])).load(std::memory_order_relaxed);
+  }
+  return copy;
+}
+
+void Publication::setStamp(const Stamp& stamp) {
+  for (std::size_t i = 0; i < stamp.size(); ++i) {
+    std::atomic_ref(words[i]).store(stamp[i], std::memory_order_relaxed);
+  }
+}
+
+// A mapping, shared by those boards of a process that have it.
+struct Board::Part {
+  Layout* layout = nullptr;
+  std::uint64_t pid = 0;
+  bool isOwnProcess = false;
+  int descriptor = -1;  // the maker's, until all have mapped it
+  ~Part() {
+    closeDescriptor();
+    if (layout != nullptr) munmap(layout, sizeof(Layout));
+  }
+  void closeDescriptor() {
+    if (descriptor >= 0) close(descriptor);
+    descriptor = -1;
+  }
+  bool map(int file) {
+    void* at = mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (at == MAP_FAILED) return false;
+    layout = static_cast<Layout*>(at);
+    return true;
+  }
+
+  // Parts that were made here, so that ranks of one process share one mapping.
+  struct Registry {
+    std::mutex mutex;
+    std::map<std::uint64_t, std::weak_ptr<Part>> byNonce;
+  };
+  static Registry& registry() {
+    static auto* const all = new Registry();
+    return *all;
+  }
+};
+
+std::shared_ptr<Board> Board::make(int rank, int ranks) {
+  if (ranks > kMostRanks) return nullptr;
+  auto part = std::make_shared<Part>();
+  part->pid = static_cast<std::uint64_t>(getpid());
+  part->isOwnProcess = true;
+  part->descriptor = memfd_create("byway", MFD_CLOEXEC);
+  if (part->descriptor < 0) return nullptr;
+  if (ftruncate(part->descriptor, sizeof(Layout)) != 0 || !part->map(part->descriptor)) {
+    return nullptr;
+  }
+  Head& head = part->layout->head;
+  head.magic = kMagic;
+  head.nonce = randomWord();
+  cpu_set_t cores;
+  head.cores = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  auto& registry = Part::registry();
+  const std::scoped_lock lock(registry.mutex);
+  std::erase_if(registry.byNonce, [](const auto& one) { return one.second.expired(); });
+  registry.byNonce.emplace(head.nonce, part);
+  return std::shared_ptr<Board>(new Board(rank, ranks, std::move(part)));
+}
+
+Board::Board(int rank, int ranks, std::shared_ptr<Part> own)
+    : rank_(rank), parts_(static_cast<std::size_t>(ranks)) {
+  parts_[static_cast<std::size_t>(rank)] = std::move(own);
+}
+
+Board::~Board() = default;
+
+std::string Board::address() const {
+  const Part& own = part(rank_);
+  return fmt::format("board1:{}:{}:{:x}:{:x}", own.pid, own.descriptor, own.layout->head.nonce,
+                     reinterpret_cast<std::uintptr_t>(own.layout));
+}
+
+Board::Reach Board::mapPart(int rank, const std::string& address) {
+  ParsedAddress at;
+  if (!parse(address, at)) return Reach::None;
+  auto& slot = parts_[static_cast<std::size_t>(rank)];
+  if (at.pid == static_cast<std::uint64_t>(getpid())) {
+    auto& registry = Part::registry();
+    const std::scoped_lock lock(registry.mutex);
+    const auto known = registry.byNonce.find(at.nonce);
+    slot = known == registry.byNonce.end() ? nullptr : known->second.lock();
+    return slot ? Reach::Memory : Reach::None;
+  }
+  // Another process of that number, on another host say, has another file there, or none.
+  const std::string path = fmt::format("/proc/{}/fd/{}", at.pid, at.descriptor);
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return Reach::None;
+  auto mapped = std::make_shared<Part>();
+  mapped->pid = at.pid;
+  mapped->descriptor = file;
+  struct stat info {};
+  const bool isOne = fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
+                     info.st_size == static_cast<off_t>(sizeof(Layout)) && mapped->map(file);
+  mapped->closeDescriptor();
+  if (!isOne || mapped->layout->head.magic != kMagic || mapped->layout->head.nonce != at.nonce) {
+    return Reach::None;
+  }
+  slot = std::move(mapped);
+  std::uint64_t probe[2] = {0, 0};
+  const bool reads = copyFrom(at.pid, at.base, probe, sizeof probe);
+  return reads && probe[0] == kMagic && probe[1] == at.nonce ? Reach::Memory : Reach::Data;
+}
+
+Board::Reach Board::join(std::span<const std::string> addresses, Seconds timeout) {
+  Reach mine = Reach::Memory;
+  for (int r = 0; r < ranks(); ++r) {
+    if (r != rank_) mine = std::min(mine, mapPart(r, addresses[static_cast<std::size_t>(r)]));
+  }
+  part(rank_).layout->head.verdict.store(mine, std::memory_order_release);
+  // A rank whose part is not mapped here cannot be asked, but then the answer is None anyway, here
+  // and, since this rank has said so, wherever this rank's part is mapped.
+  const Clock& clock = SteadyClock::instance();
+  const Seconds until = clock.now() + timeout;
+  Reach all = mine;
+  for (int r = 0; r < ranks(); ++r) {
+    if (!parts_[static_cast<std::size_t>(r)]) continue;
+    const auto& word = part(r).layout->head.verdict;
+    Reach theirs = word.load(std::memory_order_acquire);
+    for (int tries = 0; theirs == Reach::Unknown; ++tries) {
+      if (clock.now() > until) {
+        throw Error(ErrorCode::Timeout,
+                    fmt::format("rank {} did not map the shared memory of its host within {} s", r,
+                                timeout),
+                    rank_);
+      }
+      constexpr int kYields = 100;
+      if (tries < kYields)
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      theirs = word.load(std::memory_order_acquire);
+    }
+    all = std::min(all, theirs);
+  }
+  part(rank_).closeDescriptor();
+  cores_ = part(rank_).layout->head.cores;
+  for (const auto& one : parts_) {
+    if (one) cores_ = std::min(cores_, one->layout->head.cores);
+  }
+  return reach_ = all;
+}
+
+Publication& Board::publication(int rank, std::uint64_t number, std::uint32_t index) {
+  BYWAY_ASSERT(index < kPublications);
+  return part(rank).layout->slots[number % kSlots].publications[index];
+}
+
+std::span<std::byte> Board::data(int rank, std::uint64_t number) {
+  return part(rank).layout->slots[number % kSlots].data;
+}
+
+std::span<std::byte> Board::ring(int rank) { return part(rank).layout->ring; }
+
+void Board::reclaimRing() {
+  const auto isFree = [](const Taken& one) {
+    return (one.line->taken.load(std::memory_order_acquire) & one.readers) == one.readers;
+  };
+  while (!ringTaken_.empty() && isFree(ringTaken_.front())) ringTaken_.pop_front();
+}
+
+std::optional<std::uint64_t> Board::takeRing(std::uint64_t bytes, const Publication& line,
+                                             std::uint64_t readers) {
+  std::uint64_t offset = 0;
+  if (!ringTaken_.empty()) {
+    const std::uint64_t first = ringTaken_.front().offset;
+    const std::uint64_t end = ringTaken_.back().offset + ringTaken_.back().bytes;
+    const bool wrapped = end <= first;
+    if (end + bytes <= (wrapped ? first : kRingBytes)) {
+      offset = end;
+    } else if (wrapped || bytes > first) {
+      return std::nullopt;
+    }
+  } else if (bytes > kRingBytes) {
+    return std::nullopt;
+  }
+  constexpr std::uint64_t kLine = 64;
+  ringTaken_.push_back({offset, (bytes + kLine - 1) / kLine * kLine, &line, readers});
+  return offset;
+}
+
+bool Board::isFree(std::uint64_t number) {
+  if (number <= slowest_ + kSlots) return true;
+  std::uint64_t slowest = number;
+  for (const auto& one : parts_) {
+    slowest = std::min(slowest, one->layout->head.done.load(std::memory_order_acquire));
+  }
+  slowest_ = slowest;
+  return number <= slowest_ + kSlots;
+}
+
+bool Board::setDone(std::uint64_t number) {
+  auto& word = part(rank_).layout->head.done;
+  if (word.load(std::memory_order_relaxed) == number) return false;
+  word.store(number, std::memory_order_release);
+  return true;
+}
+
+void Board::setEnded(std::uint64_t number) {
+  auto& word = part(rank_).layout->head.ended;
+  if (word.load(std::memory_order_relaxed) != number) {
+    word.store(number, std::memory_order_release);
+  }
+}
+
+bool Board::haveEnded(std::uint64_t number) const {
+  return std::all_of(parts_.begin(), parts_.end(), [number](const auto& one) {
+    return one->layout->head.ended.load(std::memory_order_acquire) >= number;
+  });
+}
+
+void Board::setSleep(Sleep what, bool elsewhere) {
+  auto& word = part(rank_).layout->head.sleep;
+  if (what == Sleep::No && word.load(std::memory_order_relaxed) == 0) return;
+  word.store(static_cast<std::uint32_t>(what) | (elsewhere ? kElsewhere : 0));
+}
+
+Board::Sleep Board::sleepOf(int rank) const {
+  const auto word = part(rank).layout->head.sleep.load(std::memory_order_relaxed);
+  return static_cast<Sleep>(word & ~kElsewhere);
+}
+
+bool Board::endSleepOf(int rank) {
+  auto& word = part(rank).layout->head.sleep;
+  const std::uint32_t before = word.exchange(0);
+  if (before == 0) return false;
+  if ((before & kElsewhere) != 0) return true;
+  syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  return false;
+}
+
+void Board::sleep(Seconds longest) {
+  auto& word = part(rank_).layout->head.sleep;
+  const std::uint32_t what = word.load(std::memory_order_relaxed);
+  if (what == 0 || longest <= 0) return;
+  timespec time{};
+  time.tv_sec = static_cast<time_t>(longest);
+  time.tv_nsec = static_cast<long>((longest - static_cast<double>(time.tv_sec)) * 1e9);
+  syscall(SYS_futex, &word, FUTEX_WAIT, what, &time, nullptr, 0);
+}
+
+bool Board::read(int from, std::uint64_t address, void* to, std::size_t bytes) const {
+  const Part& there = part(from);
+  if (!there.isOwnProcess) return copyFrom(there.pid, address, to, bytes);
+  std::memcpy(to, reinterpret_cast<const void*>(address), bytes);
+  return true;
+}
+
+}  // namespace byway
