@@ -296,8 +296,27 @@ def within_a_subgroup(context):
         assert torch.equal(data, torch.full((4,), 5.0))
 
 
-def test_groups_are_of_global_ranks():
-    ranks.team(4).run(within_a_subgroup)
+@pytest.mark.parametrize("settings", [{}, {"BYWAY_TOPOLOGY": MESH}], ids=["host", "mesh"])
+def test_groups_are_of_global_ranks(settings):
+    ranks.team(4, **settings).run(within_a_subgroup)
+
+
+def routes_of_subgroups(context):
+    """BYWAY_TOPOLOGY is the job's: a sub-group has the links among its ranks, and relays."""
+    group = context.group((3, 1, 2))
+    if context.rank == 0:
+        return None
+    data = [] if context.rank == 1 else torch.full((1 << 20,), float(context.rank))
+    bt.fused_all_reduce(data, [(3, 2)], counts=[1 << 20], group=group)
+    if context.rank != 1:
+        assert torch.equal(data, torch.full((1 << 20,), 5.0))
+    return bt.recorded_calls(group)["calls"][-1]["route"]
+
+
+def test_subgroups_have_the_links_of_their_ranks():
+    helpless, *routes = _team().run(routes_of_subgroups)
+    assert helpless is None
+    assert not any(route.startswith("direct") for route in routes), routes
 
 
 # --- errors

@@ -67,8 +67,10 @@ def test_output(name):
 def test_recommender():
     """Which sync is the shorter one is not asked: the machine may be busy."""
     lines = _run("recommender.py", "--rows", "4000").splitlines()
-    assert len(lines) == 3, lines
+    assert len(lines) == 4, lines
     times = r"a step takes [\d.]+ ms, of which the sync [\d.]+ ms \(\d+ %\)"
     assert re.fullmatch(rf"direct \(direct.*\): {times}", lines[0]), lines
     assert re.fullmatch(rf"relay \((?!direct).*\): {times}", lines[1]), lines
-    assert lines[2] == "weights are the same with relay and without"
+    ratio = r"the sync of 1.0 MB a rank with relay takes [\d.]+ of the time without"
+    assert re.fullmatch(ratio, lines[2]), lines
+    assert lines[3] == "weights are the same with relay and without"

@@ -1,189 +1,110 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One rank of a job that trains replicas of embedding tables, with TorchRec's own sync and with
-relay, and writes what it found as JSON. Run with -O: TorchRec asserts that devices are GPUs.
+"""One rank of a job that trains replicas of embedding tables three times: with TorchRec's own sync
+over Gloo, over Byway, and with relay. Run with -O: TorchRec asserts that devices are GPUs.
 
-    python -O train.py REPLICAS FOLDER      (RANK, WORLD_SIZE, LOCAL_WORLD_SIZE in the environment)
+    python -O train.py REPLICAS FOLDER [spoil]    (RANK, WORLD_SIZE, LOCAL_WORLD_SIZE are set)
+
+`spoil`: rank 0 makes the results of relay wrong by one bit.
 """
 
-import importlib
-import json
+from __future__ import annotations
+
 import os
 import pathlib
 import sys
 import warnings
 
-import byway.torchrec
+import checks
+import model
 import torch
 import torch.distributed as dist
-from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
-from torchrec.distributed.model_parallel import DMPCollection
-from torchrec.distributed.sharding_plan import (
-    construct_module_sharding_plan,
-    row_wise,
-    table_wise,
-)
-from torchrec.distributed.types import ShardingPlan
-from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig
-from torchrec.modules.embedding_modules import EmbeddingBagCollection
-from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
+import watch
 
-CPU = torch.device("cpu")
-BATCH, STEPS, WIDTH, ROWS = 8, 3, 64, 6000
+import byway.torch  # noqa: F401 (registers the backend)
 
 
-class CpuCollection(DMPCollection):
-    """TorchRec's, whose plan for CPU has placements that its tensors refuse."""
-
-    def _remap_sharding_plan(self, plan, rank, step, *_, **__):
-        from torch.distributed.remote_device import _remote_device
-
-        def moved(place: int) -> int:
-            return place * step + rank % step
-
-        for module in plan.plan.values():
-            for sharding in module.values():
-                sharding.ranks = [moved(place) for place in sharding.ranks]
-                for shard in sharding.sharding_spec.shards:
-                    place = moved(shard.placement.rank())
-                    shard.placement = _remote_device(f"rank:{place}/cpu")
+def job(backend: str, folder: pathlib.Path, rank: int, world: int) -> None:
+    store = dist.FileStore(str(folder / f"store-{backend}"), world)
+    dist.init_process_group(backend, rank=rank, world_size=world, store=store)
 
 
-def tables(shards: int) -> list[EmbeddingBagConfig]:
-    """For each rank of a replica one of each type, sizes that divide by nothing; a shared one."""
-    kinds = {"float": DataType.FP32, "half": DataType.FP16}
-    made = [
-        EmbeddingBagConfig(
-            name=f"{kind}-{number}",
-            num_embeddings=ROWS + 7 * number,
-            embedding_dim=WIDTH,
-            feature_names=[f"{kind}-{number}"],
-            data_type=kinds[kind],
-        )
-        for kind in kinds
-        for number in range(shards)
-    ]
-    shared = EmbeddingBagConfig(
-        name="shared", num_embeddings=ROWS, embedding_dim=WIDTH, feature_names=["shared"]
-    )
-    return [*made, shared]
+def rounding(before: model.Values, members: list[list[int]], rank: int) -> model.Values:
+    """By how much two averages of the replicas' terms may differ: each has one rounding for each
+    term, half a unit of the sum of the terms' sizes at most."""
+    groups = [dist.new_group(ranks) for ranks in members]
+    mine = next(g for g, ranks in zip(groups, members, strict=True) if rank in ranks)
+    bounds = {}
+    for name, value in before.items():
+        sizes = value.double().abs()
+        dist.all_reduce(sizes, group=mine)
+        bounds[name] = sizes * torch.finfo(value.dtype).eps
+    return bounds
 
 
-def collection(world: int, replicas: int, relay: bool) -> CpuCollection:
-    from fbgemm_gpu.split_embedding_configs import EmbOptimType
-
-    shards = world // replicas
-    configs = tables(shards)
-    torch.manual_seed(11)
-    module = EmbeddingBagCollection(configs, device=CPU)
-    sharder = EmbeddingBagCollectionSharder(
-        fused_params={
-            "optimizer": EmbOptimType.EXACT_ROWWISE_ADAGRAD,
-            "learning_rate": 0.1,
-            "eps": 1e-4,
-        }
-    )
-    per_table = {
-        config.name: row_wise(compute_kernel="fused")
-        if config.name == "shared"
-        else table_wise(int(config.name.split("-")[1]), compute_kernel="fused")
-        for config in configs
-    }
-    plan = construct_module_sharding_plan(
-        module, per_table, sharder, local_size=shards, world_size=shards, device_type="cpu"
-    )
-    return CpuCollection(
-        module=Wrapped(module),
-        device=CPU,
-        plan=ShardingPlan({"bags": plan}),
-        world_size=world,
-        sharding_group_size=shards,
-        global_pg=dist.group.WORLD,
-        sharders=[sharder],
-        init_data_parallel=False,
-        use_sharded_relay=relay,
-    )
+def compare(check: checks.Checks, ours: model.Values, theirs: model.Values, bounds, what) -> None:
+    check.equal(sorted(ours), sorted(theirs), f"{what}: tensors")
+    for name, value in ours.items():
+        if bounds is None:
+            wrong = int((value != theirs[name]).sum())
+            check.equal(wrong, 0, f"{what}: {name}, wrong values")
+            continue
+        over = (value.double() - theirs[name].double()).abs() - bounds[name]
+        check.that(bool((over <= 0).all()), f"{what}: {name}", f"{float(over.max())} too far")
 
 
-class Wrapped(torch.nn.Module):
-    def __init__(self, bags):
-        super().__init__()
-        self.bags = bags
-
-    def forward(self, features):
-        return self.bags(features)
-
-
-def batch(rank: int, step: int, names: list[str]) -> KeyedJaggedTensor:
-    make = torch.Generator().manual_seed(1000 * step + rank)
-    lengths = torch.full((len(names) * BATCH,), 3)
-    ids = torch.randint(ROWS, (3 * len(lengths),), generator=make)
-    return KeyedJaggedTensor(keys=names, values=ids, lengths=lengths)
+def check_replicas(check: checks.Checks, values: model.Values, rank: int, replicas: int) -> None:
+    own = {name: value.double().sum().item() for name, value in values.items()}
+    every = [None] * dist.get_world_size()
+    dist.all_gather_object(every, list(own.values()))
+    first = rank // replicas * replicas
+    for other in range(first, first + replicas):
+        check.equal(every[other], list(own.values()), f"replica of rank {other}")
 
 
-def trained(rank: int, world: int, replicas: int, relay: bool) -> dict[str, torch.Tensor]:
-    model = collection(world, replicas, relay)
-    names = [config.feature_names[0] for config in tables(world // replicas)]
-    for step in range(STEPS):
-        model(batch(rank, step, names)).values().pow(2).sum().backward()
-        model.sync()
-    found = {f"weight {name}": joined(value) for name, value in model.state_dict().items()}
-    for name, state in model.fused_optimizer.state_dict()["state"].items():
-        found |= {f"{key} of {name}": joined(value) for key, value in state.items()}
-    return found
+def check_calls(check: checks.Checks, seen: watch.Watch, steps: int) -> None:
+    """Each sync is one call for each type of weights and one of states; all use helpers."""
+    check.equal(len(seen.comms), 1, "communicators")
+    kinds = [str(call.dtype) for call in seen.calls]
+    check.equal(kinds, ["torch.float32", "torch.float16", "torch.float32"] * steps, "calls")
+    direct = seen.direct_plans()
+    for call in seen.calls:
+        check.equal(call.record["state"], "completed", call.key)
+        check.that(call.untouched, f"{call.key}: placeholders untouched")
+        check.that(call.record["plan"] != direct[call.key], f"{call.key}: helpers", call.record)
+    check.facts["calls"] = [[call.key, call.record["route"]] for call in seen.calls]
+    check.facts["plans"] = sorted({call.record["plan"] for call in seen.calls})
 
 
-def joined(value: torch.Tensor) -> torch.Tensor:
-    """What this rank has of a tensor that may be spread, as one copy."""
-    local = value.to_local() if hasattr(value, "to_local") else value
-    parts = local.local_shards() if hasattr(local, "local_shards") else [local]
-    parts = [getattr(part, "tensor", part).detach().flatten() for part in parts]
-    return torch.cat(parts) if parts else torch.zeros(0)
-
-
-def main() -> None:
-    replicas, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+def program(check: checks.Checks) -> None:
+    replicas, folder, spoil = int(sys.argv[1]), pathlib.Path(sys.argv[2]), "spoil" in sys.argv[3:]
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.set_num_threads(1)
-    store = dist.FileStore(str(folder / "store"), world)
-    dist.init_process_group("gloo", rank=rank, world_size=world, store=store)
-    byway.torchrec.install()
-    torchcomms = importlib.import_module("torchcomms")
-    new_comm, comms = torchcomms.new_comm, []
+    warnings.simplefilter("ignore")
+    members = [list(range(first, first + replicas)) for first in range(0, world, replicas)]
 
-    def kept(*arguments, **options):
-        comms.append(new_comm(*arguments, **options))
-        return comms[-1]
+    job("gloo", folder, rank, world)
+    gloo = model.trained(rank, world, replicas, relay=False, steps=1)
+    bounds = rounding(gloo[0], members, rank)
+    dist.destroy_process_group()
 
-    torchcomms.new_comm = kept
-    with warnings.catch_warnings(record=True):
-        default = trained(rank, world, replicas, relay=False)
-        relayed = trained(rank, world, replicas, relay=True)
-    worst = {
-        name: (default[name].double() - relayed[name].double()).abs().max().item()
-        for name in default
-        if default[name].numel()
-    }
-    replica = torch.cat([value.double().flatten() for value in relayed.values()])
-    others = [None] * world
-    dist.all_gather_object(
-        others, (rank // replicas, replica.sum().item(), replica.abs().sum().item())
-    )
-    calls = [call for comm in comms for call in comm.recorded_calls()["calls"]]
-    result = {
-        "communicators": len(comms),
-        "tensors": {name: list(value.shape) for name, value in relayed.items()},
-        "types": sorted({str(value.dtype) for value in relayed.values()}),
-        "largest": max(value.abs().max().item() for value in relayed.values() if value.numel()),
-        "difference": max(worst.values()),
-        "replicas_agree": all(
-            o[1:] == others[rank][1:] for o in others if o[0] == rank // replicas
-        ),
-        "calls": [[c["call"], c["bytes"], c["route"], c["state"]] for c in calls],
-    }
-    (folder / f"rank-{rank}.json").write_text(json.dumps(result))
+    job("byway", folder, rank, world)
+    plain = model.trained(rank, world, replicas, relay=False, steps=model.STEPS)
+    seen = watch.Watch(spoils=spoil and rank == 0)
+    relayed = model.trained(rank, world, replicas, relay=True, steps=model.STEPS)
+
+    types = sorted({str(value.dtype) for value in relayed[0].values()})
+    check.equal(types, ["torch.float16", "torch.float32"], "types")
+    changed = sum(int((relayed[0][name] != value).any()) for name, value in relayed[1].items())
+    check.that(changed > len(relayed[0]) // 2, "syncs change tensors", changed)
+    compare(check, relayed[0], gloo[0], None, "before the first sync, Gloo")
+    compare(check, relayed[1], gloo[1], bounds, "after the first sync, Gloo")
+    for step in range(model.STEPS + 1):
+        compare(check, relayed[step], plain[step], None, f"after {step} syncs, Byway")
+    check_replicas(check, relayed[-1], rank, replicas)
+    check_calls(check, seen, model.STEPS)
     dist.barrier()
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main()
+    checks.run(program, pathlib.Path(sys.argv[2]), int(os.environ["RANK"]))

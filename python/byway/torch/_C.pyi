@@ -53,6 +53,7 @@ def create_group(
     timeout: timedelta,
     group: str,
     global_ranks: Sequence[int],
+    of_job: bool = False,
 ) -> ProcessGroupByway: ...
 def flight_record() -> bytes: ...
 def hold_traced(

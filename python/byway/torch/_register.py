@@ -22,6 +22,7 @@ def create(options, pg_options, name: str = NAME):
     from byway.torch._options import native_options
 
     from byway.torch import compile as tracing
+    from torch.distributed import distributed_c10d
 
     extension = load()
     mend_torch()
@@ -35,6 +36,7 @@ def create(options, pg_options, name: str = NAME):
         timeout=options.timeout,
         group=options.group_id,
         global_ranks=options.global_ranks_in_group,
+        of_job=distributed_c10d._world.default_pg is not None,
     )
 
 

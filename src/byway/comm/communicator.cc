@@ -25,6 +25,15 @@ std::string topologyText(const CommunicatorOptions& options) {
   return text != nullptr && *text != '\0' ? text : "host";
 }
 
+Topology topologyOf(const CommunicatorOptions& options, int size) {
+  const std::string text = topologyText(options);
+  const auto& some = options.topologyRanks;
+  if (some.empty() || text == "host") return parseTopology(text, size);
+  const Topology whole = parseTopology(text);
+  if (*std::max_element(some.begin(), some.end()) >= whole.ranks) return parseTopology(text, size);
+  return partOf(whole, some);
+}
+
 Seconds lateAfterOf(const CommunicatorOptions& options) {
   constexpr Seconds kLateAfter = 30;
   if (options.lateAfter) return *options.lateAfter;
@@ -92,6 +101,15 @@ void checkRanks(const std::vector<int>& ranks, int self) {
   }
 }
 
+void checkTopologyRanks(const std::vector<int>& some, std::size_t size) {
+  const bool isWrong = std::any_of(some.begin(), some.end(), [](int rank) { return rank < 0; });
+  if (some.empty() || (some.size() == size && !isWrong)) return;
+  throw Error(ErrorCode::InvalidArgument,
+              fmt::format("topologyRanks has {}; give one rank of the topology for each of the "
+                          "communicator's {}, or none",
+                          fmt::join(some, " "), size));
+}
+
 }  // namespace
 
 std::size_t Region::bytes() const {
@@ -108,8 +126,9 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
                                                    const std::string& name, std::vector<int> ranks,
                                                    int self, CommunicatorOptions options) {
   checkRanks(ranks, self);
+  checkTopologyRanks(options.topologyRanks, ranks.size());
   const int size = static_cast<int>(ranks.size());
-  Topology topology = parseTopology(topologyText(options), size);
+  Topology topology = topologyOf(options, size);
   const bool maps = mayMap(options) && topology.name == "host" && size > 1 &&
                     endpoint->pace() == Pace{} && endpoint->selfDriven() &&
                     options.memory == MemoryKind::Host;

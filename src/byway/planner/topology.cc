@@ -187,6 +187,23 @@ bool Topology::uniformMesh() const {
   return rate > 0;
 }
 
+Topology partOf(const Topology& whole, std::span<const int> ranks) {
+  Topology part = emptyTopology(whole.name, static_cast<int>(ranks.size()));
+  for (std::size_t from = 0; from < ranks.size(); ++from) {
+    const int at = ranks[from];
+    part.egress[from] = whole.egress.at(static_cast<std::size_t>(at));
+    part.ingress[from] = whole.ingress.at(static_cast<std::size_t>(at));
+    for (std::size_t to = 0; to < ranks.size(); ++to) {
+      part.links[from * ranks.size() + to] = whole.link(at, ranks[to]);
+    }
+  }
+  part.bus = whole.bus;
+  part.alpha = whole.alpha;
+  part.message = whole.message;
+  part.reduce = whole.reduce;
+  return part;
+}
+
 Topology hostTopology(int ranks) {
   auto result = emptyTopology("host", ranks);
   joinAll(result, kHostRate);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ struct Topology {
 Topology parseTopology(std::string_view text, int ranks);
 // The same with as many ranks as the text or the file states ("host" states none).
 Topology parseTopology(std::string_view text);
+// The links among some of its ranks, which are numbered in the order of the list.
+Topology partOf(const Topology& whole, std::span<const int> ranks);
 Topology hostTopology(int ranks);
 Topology meshTopology(int ranks, double bytesPerSecond, double alpha = 0, double message = 0);
 Topology switchTopology(int ranks, double bytesPerSecond, double alpha = 0);

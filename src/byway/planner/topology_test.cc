@@ -94,6 +94,25 @@ TEST(Topology, JsonRoundTrip) {
   EXPECT_EQ(topologyFromJson(toJson(meshTopology(1, 1)), "x").ranks, 1);
 }
 
+TEST(Topology, APartHasTheLinksOfItsRanks) {
+  Topology whole = meshTopology(4, 10, 3e-6, 1e-7);
+  whole.links[3 * 4 + 1] = 7;  // from 3 to 1
+  whole.egress[3] = 20;
+  whole.ingress[0] = 30;
+  whole.bus = 99;
+  whole.reduce = 5;
+  const Topology part = partOf(whole, std::vector{3, 0, 1});
+  ASSERT_EQ(part.ranks, 3);
+  EXPECT_EQ(part.links, (std::vector<double>{0, 10, 7, 10, 0, 10, 10, 10, 0}));
+  EXPECT_EQ(part.egress[0], 20);
+  EXPECT_EQ(part.ingress[1], 30);
+  EXPECT_EQ(part.egress[1], whole.egress[0]);
+  EXPECT_EQ((std::vector{part.bus, part.alpha, part.message, part.reduce}),
+            (std::vector{99.0, 3e-6, 1e-7, 5.0}));
+  EXPECT_EQ(partOf(meshTopology(8, 5, 1e-6), std::vector{6, 2}).hash(),
+            meshTopology(2, 5, 1e-6).hash());
+}
+
 TEST(Topology, HashSeesEveryField) {
   const auto base = meshTopology(3, 1e9);
   auto other = base;

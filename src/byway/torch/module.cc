@@ -43,11 +43,14 @@ c10::intrusive_ptr<ProcessGroupByway> createGroup(
     const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
     const c10::intrusive_ptr<c10d::Backend::Options>& given, const std::string& name,
     std::chrono::milliseconds timeout, const std::string& group,
-    const std::vector<std::uint64_t>& globalRanks) {
+    const std::vector<std::uint64_t>& globalRanks, bool ofJob) {
   auto options = optionsFrom(given, name);
   options->timeout = timeout;
   options->group_name = group;
   options->global_ranks_in_group = globalRanks;
+  if (ofJob && options->topology.empty()) {
+    options->topologyRanks.assign(globalRanks.begin(), globalRanks.end());
+  }
   return c10::make_intrusive<ProcessGroupByway>(store, rank, size, std::move(options));
 }
 
@@ -111,7 +114,7 @@ PYBIND11_MODULE(_C, module) {
   defineGroup(module);
   module.def("create_group", &createGroup, py::arg("store"), py::arg("rank"), py::arg("size"),
              py::arg("options"), py::arg("name"), py::arg("timeout"), py::arg("group"),
-             py::arg("global_ranks"));
+             py::arg("global_ranks"), py::arg("of_job") = false);
   module.def(
       "hold_traced",
       [](std::string kind, Tensors inputs, Tensors outputs, c10::intrusive_ptr<c10d::Work> work) {

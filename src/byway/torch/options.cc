@@ -10,6 +10,7 @@ c10::intrusive_ptr<GroupOptions> optionsFrom(
   auto made = c10::make_intrusive<GroupOptions>(name, options->timeout);
   if (ours != nullptr) {
     made->topology = ours->topology;
+    made->topologyRanks = ours->topologyRanks;
     made->pace = ours->pace;
     made->route = ours->route;
     made->stageQuota = ours->stageQuota;
@@ -24,6 +25,7 @@ c10::intrusive_ptr<GroupOptions> optionsFrom(
 CommunicatorOptions communicatorOptions(const GroupOptions& options) {
   CommunicatorOptions out;
   out.topology = options.topology;
+  out.topologyRanks = options.topologyRanks;
   out.route = options.route;
   out.stageQuota = options.stageQuota;
   out.timeout = static_cast<Seconds>(options.timeout.count()) * 1e-3;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
@@ -17,8 +18,10 @@ struct GroupOptions final : c10d::Backend::Options {
       : c10d::Backend::Options(std::move(name), time) {}
 
   std::string topology;  // as BYWAY_TOPOLOGY
-  std::string pace;      // as BYWAY_PACE
-  std::string route;     // "direct", or a construction's name; "" chooses
+  // The group's ranks in the topology, where that describes more than the group.
+  std::vector<int> topologyRanks;
+  std::string pace;   // as BYWAY_PACE
+  std::string route;  // "direct", or a construction's name; "" chooses
   std::uint64_t stageQuota = std::uint64_t{64} << 20;  // bytes
   // Lets ranks tell each other the sizes that each knows its own part of (gather, scatter,
   // all_to_all with unequal sizes), which costs a message and lets helpers carry part of the call.

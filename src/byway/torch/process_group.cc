@@ -113,6 +113,21 @@ void ProcessGroupByway::shutdown() {
   if (error) std::rethrow_exception(error);
 }
 
+// A topology that the new group has of its own numbers its ranks.
+std::vector<int> ProcessGroupByway::topologyRanksOf(const std::vector<int>& ranks,
+                                                    const GroupOptions& made) const {
+  if (made.topology != options_->topology) {
+    if (!made.topology.empty()) return {};
+    return {made.global_ranks_in_group.begin(), made.global_ranks_in_group.end()};
+  }
+  std::vector<int> some;
+  for (const int rank : ranks) {
+    const auto& mine = options_->topologyRanks;
+    some.push_back(mine.empty() ? rank : mine.at(static_cast<std::size_t>(rank)));
+  }
+  return some;
+}
+
 c10::intrusive_ptr<c10d::Backend> ProcessGroupByway::split(
     const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
     const c10::intrusive_ptr<c10d::Backend::Options>& options) {
@@ -126,6 +141,7 @@ c10::intrusive_ptr<c10d::Backend> ProcessGroupByway::split(
     const auto index = static_cast<std::size_t>(rank);
     made->global_ranks_in_group.push_back(index < mine.size() ? mine[index] : index);
   }
+  made->topologyRanks = topologyRanksOf(ranks, *made);
   return c10::make_intrusive<ProcessGroupByway>(store, static_cast<int>(self - ranks.begin()),
                                                 static_cast<int>(ranks.size()), std::move(made));
 }

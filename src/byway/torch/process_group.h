@@ -117,6 +117,7 @@ class ProcessGroupByway final : public c10d::Backend {
   CallContext contextOf(const CallKind& kind);
   std::shared_ptr<const FlightGroup> flightGroup();
   void checkRoot(std::int64_t root) const;
+  std::vector<int> topologyRanksOf(const std::vector<int>& ranks, const GroupOptions& made) const;
 
   c10::intrusive_ptr<GroupOptions> options_;
   std::shared_ptr<Communicator> communicator_;

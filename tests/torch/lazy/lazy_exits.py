@@ -59,6 +59,7 @@ def _killed(rank, size, prepare):
         print(
             type(error).__name__, f"{time.monotonic() - began:.1f}", str(error).replace("\n", " ")
         )
+    sys.stdout.flush()
     os._exit(0)  # the group is broken
 
 
@@ -85,6 +86,61 @@ def killed_with_work_under_way(rank, size):
         y.add_(x)
 
     _killed(rank, size, prepare)
+
+
+POINTS = 10  # of killed_at
+
+
+def _steps(rank, size, point):
+    """Steps of which each line is a point at which the process may end."""
+    import byway.lazy
+    import torch
+    import torch._lazy
+    import torch.distributed as dist
+
+    right, left = (rank + 1) % size, (rank - 1) % size
+    for turn in range(2):
+        at = 5 * turn
+        x, _ = _reduced(rank)
+        point(at)
+        work = dist.all_reduce(x, async_op=True)
+        y = torch.zeros(200_000, device="lazy")
+        received = dist.irecv(y, left)
+        dist.isend(torch.ones(200_000, device="lazy"), right)
+        point(at + 1)
+        torch.ops.byway_lazy.flush_calls()  # all are begun
+        point(at + 2)
+        received.wait()
+        whole = torch.zeros(size * 4, device="lazy")
+        dist.all_gather_into_tensor(whole, x)
+        point(at + 3)
+        work.wait()
+        torch._lazy.mark_step()
+        point(at + 4)
+        dist.barrier()
+    byway.lazy.flush()
+
+
+def killed_at(rank, size):
+    """The last rank ends at the point of TEST_POINT; the others go on."""
+    import torch.distributed as dist
+
+    chosen = int(os.environ["TEST_POINT"])
+
+    def point(at):
+        if rank == size - 1 and at == chosen:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    dist.barrier()
+    began = time.monotonic()
+    try:
+        _steps(rank, size, point)
+        print("no error")
+    except Exception as error:
+        seconds = time.monotonic() - began
+        print(type(error).__name__, f"{seconds:.1f}", str(error).replace("\n", " "))
+    sys.stdout.flush()
+    os._exit(0)  # the group is broken
 
 
 if __name__ == "__main__":

@@ -81,6 +81,58 @@ def same_graph_other_operation(view):
 
 
 @case
+def same_graph_other_group(view):
+    """Groups of the same ranks in another order: the graph is the same, the results are not."""
+    turned = dist.new_group(
+        [*reversed(view.ranks)], use_local_synchronization=True, sort_ranks=False
+    )
+    before = 0
+    for count, group in enumerate([view.group, turned, view.group, turned]):
+        if count == 1:
+            torch._lazy.wait_device_ops()
+            (before,) = counters("UncachedCompile")
+        whole = torch.zeros(3 * view.size, device="lazy")
+        dist.all_gather_into_tensor(whole, lazy(data(view.rank, 1, 3)), group=group)
+        step()
+        rows = [data(rank, 1, 3) for rank in range(view.size)]
+        same(whole, np.concatenate(rows[::-1] if group is turned else rows))
+    assert counters("UncachedCompile") == [before]
+    dist.destroy_process_group(turned)
+
+
+@case
+def long_chain(view):
+    """More calls than a graph may hold: each depends on the one before it."""
+    before = byway.lazy.statistics()
+    x = lazy(data(view.rank, 1, 4))
+    for call in range(2500):
+        dist.all_reduce(x, dist.ReduceOp.AVG if call else dist.ReduceOp.SUM, group=view.group)
+    assert byway.lazy.statistics().pending <= 1000
+    step()
+    same(x, total(view, 1, 4))
+    after = byway.lazy.statistics()
+    assert (after.executed - before.executed, after.pending) == (2500, 0), (before, after)
+
+
+@case
+def dropped_receive(view):
+    """An irecv whose Work is dropped, outside a batch: what cuts the graph begins it and does not
+    wait for it, since its sender may come later; the step mark does."""
+    right = view.world((view.rank + 1) % view.size)
+    left = view.world((view.rank - 1) % view.size)
+    out = torch.zeros(300_000, device="lazy")
+    dist.irecv(out, left, group=view.group)
+    dist.barrier(group=view.group)
+    sent = dist.isend(lazy(data(view.rank, 1, 300_000)), right, group=view.group)
+    plus = out + 1
+    sent.wait()
+    step()
+    wanted = data((view.rank - 1) % view.size, 1, 300_000)
+    same(out, wanted)
+    same(plus, wanted + 1)
+
+
+@case
 def order_is_the_programs(view):
     """Ranks that use the results in unlike order still make the calls in the program's."""
     torch.ops.byway_lazy.set_logging(True)
@@ -130,6 +182,30 @@ def no_call_is_made_twice(view):
     step()
     after = byway.lazy.statistics()
     assert after.executed - before.executed == 1, (before, after)
+
+
+@case
+def what_is_read_is_a_copy(view):
+    """Changing it changes neither the tensor nor what later evaluations of the graph get."""
+    x = lazy(data(view.rank, 1, 4))
+    dist.all_reduce(x, group=view.group)
+    y = x * 1
+    for _ in range(2):
+        x.cpu().zero_()
+        y.cpu().zero_()
+        x.detach().cpu().numpy()[:] = 7
+    z = x.clone()
+    dist.all_reduce(z, dist.ReduceOp.MAX, group=view.group)
+    z.mul_(2)
+    x[1:2].neg_()
+    step()
+    wanted = total(view, 1, 4)
+    same(y, wanted)
+    same(z, 2 * wanted)
+    wanted[1] *= -1
+    same(x, wanted)
+    x.cpu().zero_()
+    same(x, wanted)
 
 
 @case

@@ -266,9 +266,21 @@ def dtypes(view):
     half = mine(view, 1, 5).to(torch.bfloat16)
     flag = lazy(data(view.rank, 1, 5) > 0)
     number = lazy(data(view.rank, 1, 5).astype(np.complex64) * (1 + 2j))
-    for x in (half, flag, number):
+    moved = [x.clone() for x in (half, flag, number)]
+    wholes = [torch.zeros(5 * view.size, device="lazy").to(x.dtype) for x in moved]
+    for x, y, whole in zip((half, flag, number), moved, wholes, strict=True):
+        dist.all_gather_into_tensor(whole, y, group=view.group)
+        dist.broadcast(y, view.world(0), group=view.group)
         dist.all_reduce(x, group=view.group)
     step()
+    for y, whole in zip(moved, wholes, strict=True):
+        rows = [torch.from_numpy(a) for a in every(view, 1, 5)]
+        if y.dtype == torch.bool:
+            rows = [row > 0 for row in rows]
+        elif y.dtype == torch.complex64:
+            rows = [row.to(torch.complex64) * (1 + 2j) for row in rows]
+        same(y, rows[0].to(y.dtype), f"broadcast {y.dtype}")
+        same(whole, torch.cat(rows).to(y.dtype), f"all_gather {y.dtype}")
     same(half, torch.from_numpy(sum(every(view, 1, 5))).to(torch.bfloat16), "bfloat16")
     same(flag, functools.reduce(np.logical_or, [a > 0 for a in every(view, 1, 5)]), "bool")
     wanted = sum(a.astype(np.complex64) * (1 + 2j) for a in every(view, 1, 5))

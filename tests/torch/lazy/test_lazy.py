@@ -11,7 +11,12 @@ import ranks
 NAMES = sorted(lazy_run.CASES)
 VALUES = sorted(name for name in NAMES if lazy_run.CASES[name].__module__ == "lazy_values")
 # They count graphs, which a cut makes more of, or hold calls back, which a cut does not.
-RECORD_ONLY = {"one_compilation", "same_graph_other_operation", "training"}
+RECORD_ONLY = {
+    "one_compilation",
+    "same_graph_other_group",
+    "same_graph_other_operation",
+    "training",
+}
 DETAIL = ["all_reduce", "all_gather", "all_to_all_single", "asynchronous", "collective_on_views"]
 
 
@@ -64,10 +69,17 @@ def test_every_sub_group(name, members):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("world", [2, 3])
+@pytest.mark.parametrize("pool", [False, True], ids=["", "pool"])
+@pytest.mark.parametrize("world", [2, 3, 4])
 @pytest.mark.parametrize("name", sorted(set(NAMES) - RECORD_ONLY))
-def test_every_cut(name, world):
-    run(ranks.team(world), name, mode="cut")
+def test_every_cut(name, world, pool):
+    run(ranks.team(world), name, mode="cut", pool=pool)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", sorted(set(NAMES) - RECORD_ONLY))
+def test_every_sub_group_cut(name):
+    run(ranks.team(4), name, (2, 0, 3), mode="cut")
 
 
 @pytest.mark.full

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import lazy_errors
+import lazy_exits
 import pytest
 import ranks
 
@@ -45,9 +46,9 @@ def test_cut_does_not_wait_for_a_step_mark():
     ranks.team(2).run(lazy_errors.liveness)
 
 
-def ended(name, size, folder):
+def ended(name, size, folder, **variables):
     """Outputs and exit statuses of the ranks, each a program."""
-    settings = dict(os.environ, BYWAY_TORCH_EXTENSION=str(ranks.extension_path()))
+    settings = dict(os.environ, BYWAY_TORCH_EXTENSION=str(ranks.extension_path()), **variables)
     settings["PYTHONPATH"] = f"{ranks.ROOT / 'python'}:{settings.get('PYTHONPATH', '')}"
     programs = [
         subprocess.Popen(
@@ -88,3 +89,17 @@ def test_a_killed_peer_is_named(name, tmp_path):
         assert kind == "DistBackendError", (out, err)
         assert "rank 2" in text, (out, err)
         assert float(seconds) < 10, out
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("mode", ["record", "cut"])
+@pytest.mark.parametrize("point", range(lazy_exits.POINTS))
+def test_a_peer_killed_at_any_point_is_named(point, mode, tmp_path):
+    """An error of lazy mode's own, a read's or a step mark's, which torch makes RuntimeErrors."""
+    outputs, statuses = ended("killed_at", 3, tmp_path, TEST_POINT=str(point), BYWAY_LAZY=mode)
+    assert statuses == [0, 0, -9], outputs
+    for out, err in outputs[:2]:
+        kind, seconds, text = out.split(" ", 2)
+        assert kind in ("DistBackendError", "RuntimeError"), (out, err)
+        assert "rank 2" in text, (out, err)
+        assert float(seconds) < 15, out

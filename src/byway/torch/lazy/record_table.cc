@@ -62,12 +62,6 @@ void Record::finish() {
   finished_ = true;
 }
 
-Tensors Record::results() const {
-  Tensors copies;
-  for (const at::Tensor& output : result_.outputs) copies.push_back(output.clone());
-  return copies;
-}
-
 // Never destroyed: nodes of the lazy graph may outlive this file's statics.
 RecordTable& RecordTable::instance() {
   static auto* const table = new RecordTable();

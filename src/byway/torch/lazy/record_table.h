@@ -35,8 +35,9 @@ class Record {
   void run(const Tensors& inputs);
   // Waits for what run() started; once.
   void finish();
-  // Copies of the results, for the graph.
-  Tensors results() const;
+  // For the graph, every time the same ones: its values are not written, and a call that changes a
+  // tensor gets a copy of it.
+  const Tensors& results() const { return result_.outputs; }
 
  private:
   const std::int64_t sequence_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <cstring>
+#include <utility>
 
 #include "byway/transport/ucx/wire_impl.h"
 
@@ -10,20 +10,6 @@ namespace {
 // holds up a call, that call still ends within a second of its deadline.
 constexpr Seconds kAnswerSeconds = 0.4;
 static_assert(kAnswerSeconds <= Wire::kWithdrawBound);
-
-std::vector<std::byte> gather(std::span<const ConstBuffer> pieces) {
-  std::size_t bytes = 0;
-  for (const ConstBuffer& piece : pieces) bytes += piece.bytes;
-  std::vector<std::byte> all(bytes);
-  std::byte* out = all.data();
-  for (const ConstBuffer& piece : pieces) {
-    if (piece.kind == MemoryKind::Host && piece.bytes > 0) {
-      std::memcpy(out, piece.address, piece.bytes);
-    }
-    out += piece.bytes;
-  }
-  return all;
-}
 
 bool isPhantom(std::span<const ConstBuffer> pieces) {
   for (const ConstBuffer& piece : pieces) {
@@ -55,7 +41,10 @@ SendId UcxWire::send(PeerId peer, const WireHeader& header, std::span<const Cons
   if (eager) {
     // Always a copy: a peer that does not run cannot keep the caller's memory.
     message.head.isPhantom = isPhantom(pieces) ? 1 : 0;
-    if (message.head.isPhantom == 0) out.payload = gather(pieces);
+    if (message.head.isPhantom == 0) {
+      out.payload.resize(bytesOf(pieces));
+      gatherPieces(pieces, out.payload.data());
+    }
     const bool isPosted = post(out, &message, sizeof message);
     due_.push(done, isPosted ? Outcome::Ok : Outcome::PeerLost);
     return 0;
@@ -78,8 +67,10 @@ SendId UcxWire::send(PeerId peer, const WireHeader& header, std::span<const Cons
 
 bool UcxWire::announce(Outgoing& out, std::span<const ConstBuffer> pieces) {
   if (pieces.size() > kMaxPieces && !isPhantom(pieces)) {
-    out.staging = gather(pieces);
-    return map(out, ConstBuffer(out.staging.data(), out.staging.size()));
+    const std::size_t bytes = bytesOf(pieces);
+    out.staging = staging_.take(bytes);
+    gatherPieces(pieces, out.staging.memory.get());
+    return map(out, ConstBuffer(out.staging.memory.get(), bytes));
   }
   if (isPhantom(pieces)) {
     RemotePiece nothing;
@@ -177,6 +168,7 @@ void UcxWire::forget(Outgoing& out) {
   if (out.isSending || out.awaitsFinish) return;
   for (ucp_mem_h region : out.regions) ucp_mem_unmap(worker_->context(), region);
   if (out.isOrphan) --orphans_;
+  staging_.give(std::move(out.staging));
   outgoing_.erase(out.self);
 }
 

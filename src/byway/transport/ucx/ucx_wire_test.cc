@@ -7,12 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <thread>
 
 #include "byway/base/error.h"
 #include "byway/base/log.h"
+#include "byway/transport/ucx/protocol.h"
 #include "byway/transport/ucx/test_pair.h"
 
 namespace byway {
@@ -80,6 +82,30 @@ TEST_F(UcxWire, UnequalSizes) {
     EXPECT_TRUE(received.is(Outcome::WrongSize));
     EXPECT_TRUE(sent.is(bytes > 8192 ? Outcome::WrongSize : Outcome::Ok));
     EXPECT_EQ(got, before);
+  }
+}
+
+TEST_F(UcxWire, MorePiecesThanAnAnnouncementHolds) {
+  for (std::uint64_t turn = 0; turn < 3; ++turn) {
+    const std::size_t bytes = 300'000 + turn * 100'000;  // the third needs more staging memory
+    const MatchKey key{1, turn, 7, 0};
+    const auto data = pattern(0, turn, bytes);
+    std::vector<std::byte> got(bytes);
+    std::vector<ConstBuffer> from;
+    std::vector<Buffer> to;
+    for (std::size_t at = 0, i = 0; at < bytes; at += from.back().bytes, ++i) {
+      from.emplace_back(data.data() + at, std::min(bytes - at, 1 + 97 * i % 5000));
+    }
+    ASSERT_GT(from.size(), ucx::kMaxPieces);
+    for (std::size_t at = 0, i = 0; at < bytes; at += to.back().bytes, ++i) {
+      to.push_back({got.data() + at, std::min(bytes - at, 1 + 89 * i % 7000)});
+    }
+    Probe sent, received;
+    t[0].send(to1, key, {}, from, sent.completion());
+    t[1].recv(from0, key, to, received.completion());
+    drive([&] { return sent.calls + received.calls == 2; });
+    EXPECT_TRUE(sent.is(Outcome::Ok) && received.is(Outcome::Ok));
+    EXPECT_EQ(got, data);
   }
 }
 

@@ -18,6 +18,7 @@
 #include "byway/transport/ucx/library.h"
 #include "byway/transport/ucx/liveness.h"
 #include "byway/transport/ucx/protocol.h"
+#include "byway/transport/ucx/staging.h"
 #include "byway/transport/ucx/waiter.h"
 
 namespace byway::ucx {
@@ -73,7 +74,7 @@ class UcxWire final : public Wire {
     bool awaitsFinish = false;
     bool isWithdrawn = false;
     std::vector<std::byte> payload;
-    std::vector<std::byte> staging;  // more pieces than an announcement holds, gathered
+    StagingPool::Block staging;  // more pieces than an announcement holds, gathered
     std::vector<ucp_mem_h> regions;
     std::list<Outgoing>::iterator self;
   };
@@ -165,6 +166,7 @@ class UcxWire final : public Wire {
   std::deque<Inbound> strangers_;  // from processes whose Hello is still on its way
   std::vector<PeerId> failed_;     // found in a callback, acted upon in progress()
 
+  StagingPool staging_;
   std::list<Outgoing> outgoing_;
   std::unordered_map<SendId, Outgoing*> announcements_;
   std::deque<std::pair<Seconds, SendId>> withdrawals_;  // by the time that ends the wait
