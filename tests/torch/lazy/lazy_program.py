@@ -116,20 +116,29 @@ def long_chain(view):
 
 @case
 def dropped_receive(view):
-    """An irecv whose Work is dropped, outside a batch: what cuts the graph begins it and does not
-    wait for it, since its sender may come later; the step mark does."""
+    """An irecv whose Work is dropped, outside a batch: its sender may come later, so neither what
+    cuts the graph nor the step's other calls wait for it; its tensor's readers do."""
     right = view.world((view.rank + 1) % view.size)
     left = view.world((view.rank - 1) % view.size)
-    out = torch.zeros(300_000, device="lazy")
-    dist.irecv(out, left, group=view.group)
-    dist.barrier(group=view.group)
-    sent = dist.isend(lazy(data(view.rank, 1, 300_000)), right, group=view.group)
-    plus = out + 1
-    sent.wait()
-    step()
-    wanted = data((view.rank - 1) % view.size, 1, 300_000)
-    same(out, wanted)
-    same(plus, wanted + 1)
+    for cut in (False, True):
+        call = 2 * cut
+        out, again = torch.zeros(300_000, device="lazy"), torch.zeros(5, device="lazy")
+        dist.irecv(out, left, group=view.group)
+        plus = out + 1
+        if cut:
+            dist.barrier(group=view.group)
+        reduced = lazy(data(view.rank, call, 7))
+        dist.all_reduce(reduced, group=view.group)
+        dist.irecv(again, left, group=view.group)
+        sent = dist.isend(lazy(data(view.rank, call, 300_000)), right, group=view.group)
+        dist.isend(lazy(data(view.rank, call + 1, 5)), right, group=view.group)
+        sent.wait()
+        step()
+        other = (view.rank - 1) % view.size
+        same(out, data(other, call, 300_000))
+        same(plus, data(other, call, 300_000) + 1)
+        same(again, data(other, call + 1, 5))
+        same(reduced, total(view, call, 7))
 
 
 @case

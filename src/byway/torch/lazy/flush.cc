@@ -99,6 +99,18 @@ void markUnwaited(const Tensors& results) {
   takeUnwaited(live);
 }
 
+bool anyUnwaited() {
+  {
+    const std::scoped_lock lock(unwaited().mutex);
+    if (unwaited().ids.empty()) return false;
+  }
+  const auto device = lazyDevice();
+  auto live = lz::LazyGraphExecutor::Get()->GetLiveTensors(&device);
+  takeUnwaited(live);
+  const std::scoped_lock lock(unwaited().mutex);
+  return !unwaited().ids.empty();
+}
+
 void afterRecording() {
   if (mode == Mode::Cut || RecordTable::instance().pending() >= limit) flushCalls();
 }

@@ -22,6 +22,8 @@ void flush();
 void flushCalls();
 // Results that are waited for by nobody but the step mark.
 void markUnwaited(const Tensors& results);
+// Whether such results are still to be computed.
+bool anyUnwaited();
 // After a call was recorded: runs it if the mode or the limit says so.
 void afterRecording();
 // Forgets a failed step. Tensors that it would have computed are lost.

@@ -26,15 +26,19 @@ Tensors bringResults(const StartedCall& started, const Tensors& tensors) {
   return results;
 }
 
+// What the peer needs for a call that nobody waits for may be a later call of this process.
+void bringDropped(const Dropped& one) {
+  Recorder::instance().putCallsFirst();
+  markUnwaited(bringResults(one.started, one.tensors));
+}
+
 }  // namespace
 
 void beginWindow() { ++windows; }
 
 void endWindow() {
   if (windows == 0 || --windows > 0) return;
-  for (const Dropped& one : std::exchange(droppedInWindow, {})) {
-    markUnwaited(bringResults(one.started, one.tensors));
-  }
+  for (const Dropped& one : std::exchange(droppedInWindow, {})) bringDropped(one);
 }
 
 LazyWork::LazyWork(c10d::OpType type, std::optional<StartedCall> started, Tensors tensors)
@@ -46,7 +50,7 @@ LazyWork::~LazyWork() {
     if (windows > 0) {
       droppedInWindow.push_back({std::move(*started_), std::move(tensors_)});
     } else {
-      markUnwaited(bringResults(*started_, tensors_));
+      bringDropped({std::move(*started_), std::move(tensors_)});
     }
   } catch (...) {
     // After a failed step: the tensors stay as they are.

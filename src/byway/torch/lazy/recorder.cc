@@ -9,6 +9,7 @@
 
 #include <torch/csrc/lazy/core/tensor_impl.h>
 
+#include "byway/torch/lazy/flush.h"
 #include "byway/torch/lazy/record_table.h"
 
 namespace byway::pytorch::lazy {
@@ -55,12 +56,16 @@ lz::Value Recorder::token(const lz::BackendDevice& device) {
     token_ = lz::LazyTensor::Create(next, device);
   }
   // A token without a graph: a step has run, and with it what began in it.
-  if (!token_->CurrentIrValue()) started_.clear();
+  if (!token_->CurrentIrValue()) {
+    started_.clear();
+    callsFirst_ = callsFirst_ && anyUnwaited();
+  }
   return token_->GetIrValue();
 }
 
 // A new tensor each time, so that among the graph's roots it stands where the call does.
 void Recorder::setToken(lz::Value value, const lz::BackendDevice& device) {
+  if (callsFirst_) early_->SetIrValue(value);
   token_ = lz::LazyTensor::Create(std::move(value), device);
 }
 
@@ -109,8 +114,22 @@ void Recorder::recordAwait(const StartedCall& started) {
   setToken(lz::Value(node, 0), device);
 }
 
+void Recorder::putCallsFirst() {
+  const std::scoped_lock lock(mutex_);
+  const auto device = deviceOf({});
+  const lz::Value now = token(device);
+  if (!early_) {
+    early_ = lz::LazyTensor::Create(now, device);
+  } else {
+    early_->SetIrValue(now);
+  }
+  callsFirst_ = true;
+}
+
 void Recorder::reset() {
   const std::scoped_lock lock(mutex_);
+  early_ = nullptr;
+  callsFirst_ = false;
   started_.clear();
   token_ = nullptr;
 }

@@ -32,6 +32,9 @@ class Recorder {
   Tensors recordFinish(const StartedCall& started);
   // For calls without results: the calls recorded from here on come after it.
   void recordAwait(const StartedCall& started);
+  // While results of dropped calls are waited for by nobody but the step (flush.h), calls are made
+  // before values recorded from here on are computed, as far as they do not need them.
+  void putCallsFirst();
   void reset();
 
  private:
@@ -44,6 +47,10 @@ class Recorder {
   // order in which they were made: so a call begins before the computation that the user wrote
   // after it.
   std::vector<torch::lazy::LazyTensorPtr> started_;
+  // The token once more while callsFirst_, as a root that stands before what waits for dropped
+  // calls: made before the first of them, and kept.
+  torch::lazy::LazyTensorPtr early_;
+  bool callsFirst_ = false;
 };
 
 // The tensor below functionalization that holds a user's tensor's value.

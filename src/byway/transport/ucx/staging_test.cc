@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/transport/ucx/staging.h"
 
-#include <numeric>
+#include <algorithm>
+#include <cstring>
 
 #include <gtest/gtest.h>
 
@@ -21,6 +22,25 @@ TEST(Staging, PiecesFollowEachOther) {
   EXPECT_EQ(out[4], std::byte{0xee});
   for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(out[5 + i], from[90 + i]);
   EXPECT_EQ(out[15], std::byte{0xee});
+}
+
+// Large messages are stored past the caches: pieces of every misalignment and remainder.
+TEST(Staging, LargeMessagesToo) {
+  constexpr std::size_t kBytes = std::size_t{6} << 20;
+  std::vector<std::byte> from(kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i) from[i] = static_cast<std::byte>(i * 31 + i / 251);
+  std::vector<ConstBuffer> pieces;
+  for (std::size_t at = 0, i = 0; at < kBytes; ++i) {
+    const std::size_t bytes = std::min(kBytes - at, i < 300 ? i : 70'001 + i);
+    pieces.emplace_back(from.data() + at, bytes);
+    at += bytes;
+  }
+  for (std::size_t shift = 0; shift < 3; ++shift) {
+    std::vector<std::byte> out(shift + kBytes + 1, std::byte{0xee});
+    gatherPieces(pieces, out.data() + shift);
+    EXPECT_EQ(std::memcmp(out.data() + shift, from.data(), kBytes), 0) << shift;
+    EXPECT_EQ(out.back(), std::byte{0xee});
+  }
 }
 
 TEST(Staging, MemoryIsUsedAgain) {
