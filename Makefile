@@ -31,8 +31,8 @@ test: build  ## all tests but the long ones (CTest, then pytest)
 test-full: fuzz build  ## every test, and the fuzz targets
 	@.venv/bin/python scripts/run_tests.py --full
 
-test-torchrec: build  ## TorchRec itself on CPU (part of test-full)
-	@BYWAY_BUILD_DIR=build/dev .venv/bin/python -m pytest -q tests/torchrec
+test-torchrec: build  ## TorchRec itself on CPU, and all of the relay's tests (part of test-full)
+	@BYWAY_BUILD_DIR=build/dev .venv/bin/python -m pytest -q tests/torchrec tests/torch/test_relay_*.py
 
 check-torch: build  ## compile the PyTorch backend with the headers of torch 2.11 and 2.14 (downloads their wheels)
 	@.venv/bin/python scripts/check_torch.py

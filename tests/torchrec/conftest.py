@@ -10,16 +10,16 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import jobs
 
 
 @pytest.fixture(scope="session")
 def interpreter() -> str:
     """Of an environment with TorchRec beside this one's torch; made at the first use."""
     environment = os.environ | {"PYTHON": sys.executable}
-    made = ROOT / "build/torchrec/venv"
+    made = jobs.ROOT / "build/torchrec/venv"
     done = subprocess.run(
-        [ROOT / "scripts/setup_torchrec.sh", made],
+        [jobs.ROOT / "scripts/setup_torchrec.sh", made],
         capture_output=True,
         text=True,
         env=environment,

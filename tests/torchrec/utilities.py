@@ -22,8 +22,8 @@ from torchrec.distributed import sharded_relay_utils as relay
 
 import byway.torch  # noqa: F401 (registers the backend)
 
-LARGE = 1 << 20
-SHAPES = [(3000, 64), (7,), (1001, 3), (1,), (40, 5, 2)]
+LARGE = 600_000  # bytes from which relay must be taken
+SHAPES = [(6000, 64), (7,), (1001, 3), (1,), (40, 5, 2)]
 TYPES = [torch.float32, torch.float16, torch.bfloat16]
 Lists = dict[torch.dtype, list[torch.Tensor]]
 

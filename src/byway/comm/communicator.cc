@@ -165,7 +165,9 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Endpoint> end
   if (channel.board) endpoint->engine()->shareHostWith(size);
   const double mappedBytes = mappedBytesOf(channel.board.get());
   const bool coresForAll = channel.board && size <= channel.board->cores();
-  endpoint->place(self, channel.peers, ranks);
+  // The pace's topology is the job's, too.
+  const auto& places = options.topologyRanks.empty() ? ranks : options.topologyRanks;
+  endpoint->place(places.at(static_cast<std::size_t>(channel.rank)), channel.peers, places);
   channel.trace.name = name;
   channel.trace.process = self;
   readRecording(channel);

@@ -25,8 +25,8 @@ namespace byway {
 struct CommunicatorOptions {
   // "" reads BYWAY_TOPOLOGY, and without it is "host". Presets and files: docs/topology.md.
   std::string topology;
-  // Which of the topology's ranks are this communicator's; empty: all, in their order. A topology
-  // without some of these describes the communicator by itself.
+  // Which ranks of the topology, and of the pace's, are this communicator's; empty: all, in their
+  // order. A topology without some of these describes the communicator by itself.
   std::vector<int> topologyRanks;
   std::uint64_t stageQuota = std::uint64_t{64} << 20;  // bytes of stage memory on each rank
   Seconds timeout = 300;  // of creation, and of every call that states none

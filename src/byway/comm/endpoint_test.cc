@@ -64,6 +64,37 @@ TEST(Pace, LinksAreThoseOfTheRanks) {
   });
 }
 
+TEST(Pace, APartHasTheLinksOfItsRanks) {
+  Topology topology = meshTopology(3, 1e9);
+  topology.links[2 * 3 + 0] = 1e6;  // 2 to 0: 20 ms for 20 kB
+  const Pace pace = Pace::of(topology);
+  ThreadRanks world;
+  ThreadRanks::each(2, [&](int rank) {
+    CommunicatorOptions options;
+    options.topology = "mesh:3@1G";
+    options.topologyRanks = {2, 0};
+    const auto comm = Communicator::create(Endpoint::inproc(world.fabric, pace), world.store,
+                                           "part", {0, 1}, rank, options);
+    std::vector<std::byte> data(20'000, std::byte{7}), got(data.size());
+    const auto start = SteadyClock::instance().now();
+    if (rank == 0) {
+      comm->send(regionOf(data), DType::UInt8, 1).wait();
+    } else {
+      comm->recv(regionOf(got), DType::UInt8, 0).wait();
+      EXPECT_EQ(got, data);
+    }
+    EXPECT_GE(SteadyClock::instance().now() - start, 0.019);
+  });
+  CommunicatorOptions options;
+  options.topologyRanks = {2};
+  const Error error = errorOf([&] {
+    Communicator::create(Endpoint::inproc(world.fabric, pace), world.store, "one", {0, 1}, 0,
+                         options);
+  });
+  EXPECT_EQ(error.code(), ErrorCode::InvalidArgument);
+  EXPECT_NE(std::string(error.what()).find("topologyRanks"), std::string::npos) << error.what();
+}
+
 TEST(Pace, MustHaveAllRanks) {
   ThreadRanks world;
   ThreadRanks::each(3, [&](int rank) {

@@ -48,7 +48,8 @@ c10::intrusive_ptr<ProcessGroupByway> createGroup(
   options->timeout = timeout;
   options->group_name = group;
   options->global_ranks_in_group = globalRanks;
-  if (ofJob && options->topology.empty()) {
+  // Links of the group's own number its ranks.
+  if (ofJob && options->topology.empty() && options->pace.empty()) {
     options->topologyRanks.assign(globalRanks.begin(), globalRanks.end());
   }
   return c10::make_intrusive<ProcessGroupByway>(store, rank, size, std::move(options));

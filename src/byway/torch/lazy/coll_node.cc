@@ -31,14 +31,28 @@ torch::lazy::hash_t seedOf(NodeKind kind, const std::vector<torch::lazy::Shape>&
 
 }  // namespace
 
+std::atomic<std::int64_t> CollNode::unwaited_ = 0;
+
 RecordUse::~RecordUse() { RecordTable::instance().release(sequence_); }
 
 CollNode::CollNode(NodeKind kind, torch::lazy::OpList operands,
-                   std::vector<torch::lazy::Shape> shapes, std::shared_ptr<RecordUse> use)
+                   std::vector<torch::lazy::Shape> shapes, std::shared_ptr<RecordUse> use,
+                   bool isUnwaited)
     : TsNode(torch::lazy::OpKind::Get(nameOf(kind)), operands,
              std::vector<torch::lazy::Shape>(shapes), shapes.size(), seedOf(kind, shapes)),
       kind_(kind),
-      use_(std::move(use)) {}
+      isUnwaited_(isUnwaited),
+      use_(std::move(use)) {
+  if (isUnwaited_) ++unwaited_;
+}
+
+CollNode::~CollNode() {
+  if (isUnwaited_) --unwaited_;
+}
+
+bool CollNode::isUnwaited() const {
+  return isUnwaited_ && !RecordTable::instance().hasFinished(use_->sequence());
+}
 
 torch::lazy::TSOpVector CollNode::Lower(std::shared_ptr<torch::jit::GraphFunction> function,
                                         torch::lazy::TSLoweringContext* context) const {

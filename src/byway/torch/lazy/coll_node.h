@@ -2,6 +2,7 @@
 // The nodes that stand for a recorded call in the lazy graph.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -35,13 +36,22 @@ enum class NodeKind : char {
 
 class CollNode final : public torch::lazy::TsNode {
  public:
+  // `isUnwaited`: a Finish that nobody but the step waits for, since the Work was dropped.
   CollNode(NodeKind kind, torch::lazy::OpList operands, std::vector<torch::lazy::Shape> shapes,
-           std::shared_ptr<RecordUse> use);
+           std::shared_ptr<RecordUse> use, bool isUnwaited = false);
+  ~CollNode() override;
   torch::lazy::TSOpVector Lower(std::shared_ptr<torch::jit::GraphFunction> function,
                                 torch::lazy::TSLoweringContext* context) const override;
 
+  bool passesToken() const { return kind_ != NodeKind::Finish; }
+  // Whether running it may have to wait for what is only to come.
+  bool isUnwaited() const;
+  static bool anyUnwaited() { return unwaited_ > 0; }
+
  private:
+  static std::atomic<std::int64_t> unwaited_;
   const NodeKind kind_;
+  const bool isUnwaited_;
   const std::shared_ptr<RecordUse> use_;
 };
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
-#include <set>
 #include <string_view>
+#include <unordered_set>
 
 #include <torch/csrc/lazy/backend/backend_device.h>
+#include <torch/csrc/lazy/core/ir_util.h>
 #include <torch/csrc/lazy/core/lazy_graph_executor.h>
 
 #include "byway/torch/lazy/lazy_work.h"
@@ -22,31 +22,36 @@ namespace {
 std::atomic<Mode> mode = Mode::Record;
 std::atomic<std::int64_t> limit = 1000;
 
-struct Unwaited {
-  std::mutex mutex;
-  std::set<std::int64_t> ids;
-};
-Unwaited& unwaited() {
-  static auto* const all = new Unwaited();
-  return *all;
-}
-
 lz::BackendDevice lazyDevice() { return lz::atenDeviceToBackendDevice(c10::Device(c10::kLazy, 0)); }
 
-constexpr std::size_t kManyUnwaited = 1000;
+const CollNode* asCall(const lz::Node* node) { return dynamic_cast<const CollNode*>(node); }
 
-// Takes the tensors that nobody waited for out of `live`, and forgets those that are over.
+// Takes out of `live` what depends on results that nobody waits for; but not what passes the token.
 void takeUnwaited(std::vector<lz::LazyTensorPtr>& live) {
-  const std::scoped_lock lock(unwaited().mutex);
-  std::set<std::int64_t> open;
-  const auto waits = [&](const lz::LazyTensorPtr& tensor) {
-    const std::int64_t id = tensor->GetUniqueId();
-    if (unwaited().ids.count(id) == 0 || !tensor->CurrentIrValue()) return false;
-    open.insert(id);
-    return true;
-  };
-  live.erase(std::remove_if(live.begin(), live.end(), waits), live.end());
-  unwaited().ids.swap(open);
+  if (!CollNode::anyUnwaited()) return;
+  std::vector<lz::Value> values;  // holds the nodes
+  std::vector<const lz::Node*> roots;
+  for (const lz::LazyTensorPtr& tensor : live) {
+    values.push_back(tensor->CurrentIrValue());
+    if (values.back()) roots.push_back(values.back().node.get());
+  }
+  std::unordered_set<const lz::Node*> waiting;
+  for (const lz::Node* node : lz::Util::ComputePostOrder(roots)) {
+    const CollNode* call = asCall(node);
+    const auto& operands = node->operands();
+    if ((call && call->isUnwaited()) ||
+        std::any_of(operands.begin(), operands.end(),
+                    [&](const lz::Output& operand) { return waiting.count(operand.node) != 0; })) {
+      waiting.insert(node);
+    }
+  }
+  std::vector<lz::LazyTensorPtr> kept;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const lz::Node* node = values[i].node.get();
+    const CollNode* call = asCall(node);
+    if (waiting.count(node) == 0 || (call && call->passesToken())) kept.push_back(live[i]);
+  }
+  live.swap(kept);
 }
 
 template <typename Fn>
@@ -70,8 +75,6 @@ void flush() {
     lz::LazyGraphExecutor::Get()->SyncLiveTensorsGraph(&device, {}, true);
     lz::LazyGraphExecutor::Get()->WaitDeviceOps({});
   });
-  const std::scoped_lock lock(unwaited().mutex);
-  unwaited().ids.clear();
 }
 
 void flushCalls() {
@@ -82,33 +85,6 @@ void flushCalls() {
     takeUnwaited(tensors);
     lz::LazyGraphExecutor::Get()->SyncTensorsGraph(&tensors, {}, true, true);
   });
-}
-
-void markUnwaited(const Tensors& results) {
-  bool many = false;
-  {
-    const std::scoped_lock lock(unwaited().mutex);
-    for (const at::Tensor& result : results) {
-      unwaited().ids.insert(lz::GetLtcTensor(result)->GetUniqueId());
-    }
-    many = unwaited().ids.size() > kManyUnwaited;
-  }
-  if (!many) return;
-  const auto device = lazyDevice();
-  auto live = lz::LazyGraphExecutor::Get()->GetLiveTensors(&device);
-  takeUnwaited(live);
-}
-
-bool anyUnwaited() {
-  {
-    const std::scoped_lock lock(unwaited().mutex);
-    if (unwaited().ids.empty()) return false;
-  }
-  const auto device = lazyDevice();
-  auto live = lz::LazyGraphExecutor::Get()->GetLiveTensors(&device);
-  takeUnwaited(live);
-  const std::scoped_lock lock(unwaited().mutex);
-  return !unwaited().ids.empty();
 }
 
 void afterRecording() {

@@ -20,10 +20,6 @@ void flush();
 // Begins everything that was recorded; waits for nothing whose Work was dropped unwaited, since
 // what the peer needs for it may come after this. Nothing to do: returns at once.
 void flushCalls();
-// Results that are waited for by nobody but the step mark.
-void markUnwaited(const Tensors& results);
-// Whether such results are still to be computed.
-bool anyUnwaited();
 // After a call was recorded: runs it if the mode or the limit says so.
 void afterRecording();
 // Forgets a failed step. Tensors that it would have computed are lost.

@@ -20,16 +20,15 @@ struct Dropped {
 thread_local int windows = 0;
 thread_local std::vector<Dropped> droppedInWindow;
 
-Tensors bringResults(const StartedCall& started, const Tensors& tensors) {
-  Tensors results = Recorder::instance().recordFinish(started);
+void bringResults(const StartedCall& started, const Tensors& tensors, bool isUnwaited = false) {
+  const Tensors results = Recorder::instance().recordFinish(started, isUnwaited);
   for (std::size_t i = 0; i < tensors.size(); ++i) writeBack(tensors[i], results[i]);
-  return results;
 }
 
 // What the peer needs for a call that nobody waits for may be a later call of this process.
 void bringDropped(const Dropped& one) {
   Recorder::instance().putCallsFirst();
-  markUnwaited(bringResults(one.started, one.tensors));
+  bringResults(one.started, one.tensors, true);
 }
 
 }  // namespace

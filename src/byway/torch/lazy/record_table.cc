@@ -87,6 +87,12 @@ std::shared_ptr<Record> RecordTable::running(std::int64_t sequence) {
   return found->second;
 }
 
+bool RecordTable::hasFinished(std::int64_t sequence) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = records_.find(sequence);
+  return found == records_.end() || found->second->hasFinished();
+}
+
 void RecordTable::release(std::int64_t sequence) {
   const std::scoped_lock lock(mutex_);
   const auto found = records_.find(sequence);

@@ -30,6 +30,7 @@ class Record {
   bool startsOnly() const { return startsOnly_; }
   bool hasRun() const { return hasRun_; }
   bool isUnderWay() const;
+  bool hasFinished() const { return finished_; }
 
   // Makes the call; waits for it too unless it only starts. Once.
   void run(const Tensors& inputs);
@@ -44,7 +45,7 @@ class Record {
   const RecordedCall call_;
   const bool startsOnly_;
   std::atomic<bool> hasRun_ = false;
-  bool finished_ = false;
+  std::atomic<bool> finished_ = false;
   std::exception_ptr error_;
   RecordedCall::Result result_;
 };
@@ -60,6 +61,7 @@ class RecordTable {
   std::shared_ptr<Record> add(RecordedCall call, bool startsOnly);
   // Of a graph that is being run.
   std::shared_ptr<Record> running(std::int64_t sequence);
+  bool hasFinished(std::int64_t sequence);
   // No node of the lazy graph holds it any more.
   void release(std::int64_t sequence);
   std::int64_t nextSequence() const { return next_; }

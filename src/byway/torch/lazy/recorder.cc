@@ -9,7 +9,6 @@
 
 #include <torch/csrc/lazy/core/tensor_impl.h>
 
-#include "byway/torch/lazy/flush.h"
 #include "byway/torch/lazy/record_table.h"
 
 namespace byway::pytorch::lazy {
@@ -58,7 +57,7 @@ lz::Value Recorder::token(const lz::BackendDevice& device) {
   // A token without a graph: a step has run, and with it what began in it.
   if (!token_->CurrentIrValue()) {
     started_.clear();
-    callsFirst_ = callsFirst_ && anyUnwaited();
+    callsFirst_ = callsFirst_ && CollNode::anyUnwaited();
   }
   return token_->GetIrValue();
 }
@@ -97,11 +96,11 @@ StartedCall Recorder::recordStart(RecordedCall call, const Tensors& inputs) {
   return {use, started_.back(), record->call().outputShapes()};
 }
 
-Tensors Recorder::recordFinish(const StartedCall& started) {
+Tensors Recorder::recordFinish(const StartedCall& started, bool isUnwaited) {
   const std::scoped_lock lock(mutex_);
   const lz::NodePtr node = std::make_shared<CollNode>(
       NodeKind::Finish, std::vector<lz::Value>{started.handle->GetIrValue()},
-      lazyShapes(started.shapes), started.use);
+      lazyShapes(started.shapes), started.use, isUnwaited);
   return tensorsOf(node, 0, started.handle->GetDevice());
 }
 

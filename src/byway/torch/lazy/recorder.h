@@ -29,11 +29,11 @@ class Recorder {
   // The results, as tensors below functionalization. `inputs` are such tensors too.
   Tensors record(RecordedCall call, const Tensors& inputs);
   StartedCall recordStart(RecordedCall call, const Tensors& inputs);
-  Tensors recordFinish(const StartedCall& started);
+  Tensors recordFinish(const StartedCall& started, bool isUnwaited);
   // For calls without results: the calls recorded from here on come after it.
   void recordAwait(const StartedCall& started);
-  // While results of dropped calls are waited for by nobody but the step (flush.h), calls are made
-  // before values recorded from here on are computed, as far as they do not need them.
+  // While there are unwaited nodes (coll_node.h), calls are made before values recorded from here
+  // on are computed, as far as they do not need them.
   void putCallsFirst();
   void reset();
 
