@@ -28,7 +28,7 @@ void remembered(const Record& record, const Fn& fn) {
   }
 }
 
-std::shared_ptr<Record> runRecord(std::int64_t sequence, const Tensors& inputs) {
+std::shared_ptr<Record> runRecord(std::int64_t sequence, Tensors inputs) {
   auto& table = RecordTable::instance();
   const auto record = table.running(sequence);
   if (record->hasRun()) {
@@ -36,22 +36,38 @@ std::shared_ptr<Record> runRecord(std::int64_t sequence, const Tensors& inputs) 
   } else {
     table.countExecuted(*record);
   }
-  remembered(*record, [&] { record->run(inputs); });
+  remembered(*record, [&] { record->run(std::move(inputs)); });
   return record;
 }
 
-Tensors run(const at::Tensor& token, at::TensorList inputs) {
-  const std::int64_t sequence = valueOf(token);
-  const at::AutoDispatchBelowADInplaceOrView withoutAutograd;
-  Tensors results = runRecord(sequence, inputs.vec())->results();
-  results.insert(results.begin(), asTensor(sequence + 1));
-  return results;
+// Boxed, so that values which only this node uses are its own: the list gives them away.
+Tensors takeInputs(torch::jit::Stack& stack) {
+  c10::List<at::Tensor> list = torch::jit::pop(stack).toTensorList();
+  Tensors inputs;
+  inputs.reserve(list.size());
+  const bool isShared = list.use_count() > 1;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    inputs.push_back(isShared ? list.get(i) : list.extract(i));
+  }
+  return inputs;
 }
 
-Tensors start(const at::Tensor& token, at::TensorList inputs) {
-  const std::int64_t sequence = valueOf(token);
-  runRecord(sequence, inputs.vec());
-  return {asTensor(sequence + 1), asTensor(sequence)};
+void run(const c10::OperatorHandle& /*op*/, torch::jit::Stack* stack) {
+  Tensors inputs = takeInputs(*stack);
+  const std::int64_t sequence = valueOf(torch::jit::pop(*stack).toTensor());
+  const at::AutoDispatchBelowADInplaceOrView withoutAutograd;
+  c10::List<at::Tensor> results({asTensor(sequence + 1)});
+  for (const at::Tensor& result : runRecord(sequence, std::move(inputs))->results()) {
+    results.push_back(result);
+  }
+  stack->emplace_back(std::move(results));
+}
+
+void start(const c10::OperatorHandle& /*op*/, torch::jit::Stack* stack) {
+  Tensors inputs = takeInputs(*stack);
+  const std::int64_t sequence = valueOf(torch::jit::pop(*stack).toTensor());
+  runRecord(sequence, std::move(inputs));
+  stack->emplace_back(c10::List<at::Tensor>({asTensor(sequence + 1), asTensor(sequence)}));
 }
 
 std::shared_ptr<Record> finishRecord(const at::Tensor& handle) {
@@ -70,8 +86,10 @@ Tensors await(const at::Tensor& token, const at::Tensor& handle) {
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(byway_lazy, library) {
-  library.def("run(Tensor token, Tensor[] inputs) -> Tensor[]", &run);
-  library.def("start(Tensor token, Tensor[] inputs) -> Tensor[]", &start);
+  library.def("run(Tensor token, Tensor[] inputs) -> Tensor[]",
+              torch::CppFunction::makeFromBoxedFunction<&run>());
+  library.def("start(Tensor token, Tensor[] inputs) -> Tensor[]",
+              torch::CppFunction::makeFromBoxedFunction<&start>());
   library.def("finish(Tensor handle) -> Tensor[]", &finish);
   library.def("await(Tensor token, Tensor handle) -> Tensor[]", &await);
 }

@@ -34,13 +34,13 @@ bool Record::isUnderWay() const {
   return hasRun_ && !finished_ && result_.work && !result_.work->isCompleted();
 }
 
-void Record::run(const Tensors& inputs) {
+void Record::run(Tensors inputs) {
   if (error_) std::rethrow_exception(error_);
   if (hasRun_) return;
   const ReplayScope replaying;
   hasRun_ = true;
   try {
-    result_ = call_.make(inputs);
+    result_ = call_.make(std::move(inputs));
   } catch (...) {
     error_ = std::current_exception();
     throw;

@@ -33,11 +33,11 @@ class Record {
   bool hasFinished() const { return finished_; }
 
   // Makes the call; waits for it too unless it only starts. Once.
-  void run(const Tensors& inputs);
+  void run(Tensors inputs);
   // Waits for what run() started; once.
   void finish();
   // For the graph, every time the same ones: its values are not written, and a call that changes a
-  // tensor gets a copy of it.
+  // tensor gets a copy of what others hold, too.
   const Tensors& results() const { return result_.outputs; }
 
  private:

@@ -98,7 +98,19 @@ c10::IValue RecordedCall::rebuilt(const Part& part, const Tensors& tensors) {
   return outer;
 }
 
-RecordedCall::Result RecordedCall::make(const Tensors& inputs, bool shapesOnly) const {
+namespace {
+
+// For a call that changes its tensor: values of the graph may be shared with its other nodes, with
+// lazy tensors and with what a record keeps.
+at::Tensor owned(at::Tensor value) {
+  const bool isShared = value.use_count() > 1 || value.storage().use_count() > 1;
+  return !isShared && value.is_contiguous() ? std::move(value)
+                                            : value.clone(at::MemoryFormat::Contiguous);
+}
+
+}  // namespace
+
+RecordedCall::Result RecordedCall::make(Tensors inputs, bool shapesOnly) const {
   Result result;
   torch::jit::Stack stack = arguments_;
   auto input = inputs.begin();
@@ -108,8 +120,7 @@ RecordedCall::Result RecordedCall::make(const Tensors& inputs, bool shapesOnly) 
       if (shapesOnly || part.role == Role::Out) {
         tensors.push_back(at::empty(shape.sizes, shape.dtype));
       } else if (part.role == Role::InOut) {
-        // Values of the graph are shared with other nodes and tensors.
-        tensors.push_back((input++)->clone(at::MemoryFormat::Contiguous));
+        tensors.push_back(owned(std::move(*input++)));
       } else {
         tensors.push_back((input++)->contiguous());
       }

@@ -50,9 +50,9 @@ class RecordedCall {
   const std::vector<TensorShape>& outputShapes() const { return outputShapes_; }
   std::size_t inputCount() const { return inputCount_; }
 
-  // Makes the call with CPU tensors. `inputs` are only read. With `shapesOnly` tensors of the
-  // recorded shapes and no contents take the place of all of them.
-  Result make(const Tensors& inputs, bool shapesOnly = false) const;
+  // Makes the call with CPU tensors. `inputs` that somebody else holds are only read. With
+  // `shapesOnly` tensors of the recorded shapes and no contents take the place of all of them.
+  Result make(Tensors inputs, bool shapesOnly = false) const;
   // An argument by the name that the schema gives it; null without.
   const c10::IValue* argument(const std::string& name) const;
   // All that its arguments' checks depend on, as bytes; nothing where that is not known.
