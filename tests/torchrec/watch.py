@@ -91,7 +91,9 @@ class Watch:
 
     @staticmethod
     def _foreign(relay, slots):
-        return [slot for number, slot in enumerate(slots) if number != relay.group]
+        """As bytes: what nobody has set may be no number."""
+        others = [slot for number, slot in enumerate(slots) if number != relay.group]
+        return [slot.view(torch.uint8) for slot in others]
 
     def direct_plans(self) -> dict[str, str]:
         """The hash of each allreduce's plan if helpers are not used."""
