@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import gc
-import resource
+import pathlib
 import threading
 
 import byway.lazy
@@ -283,6 +283,10 @@ def objects(view):
     assert found == [{"rank": rank} for rank in range(view.size)]
 
 
+def resident_kilobytes():
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4
+
+
 @case
 def memory_is_flat(view):
     x = lazy(data(view.rank, 1, 4096))
@@ -297,13 +301,13 @@ def memory_is_flat(view):
             step()
         torch._lazy.wait_device_ops()
         gc.collect()
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return resident_kilobytes()
 
-    before = steps(100)
+    before = steps(300)
     after = steps(1000)
     assert byway.lazy.statistics().kept <= 8, byway.lazy.statistics()
-    # A result is 16 KB: kept ones would be 32 MB.
-    assert after - before < 6000, f"{after - before} KB more after 1000 steps"
+    # A result is 16 KB: kept ones would be 32 MB. The heap moves by huge pages, of 2 MB.
+    assert after - before < 9000, f"{after - before} KB more after 1000 steps"
 
 
 @case
