@@ -82,7 +82,8 @@ std::uint64_t hashOf(const Schedule& s) {
   h = hashMix(h, s.phases.size());
   for (const Phase& phase : s.phases) {
     h = hashMix(h, static_cast<std::uint64_t>(phase.transferCount) << 32 | phase.stepCount);
-    if (phase.protocol != Protocol::Messages) h = hashMix(h, static_cast<std::uint64_t>(phase.protocol));
+    if (phase.protocol != Protocol::Messages)
+      h = hashMix(h, static_cast<std::uint64_t>(phase.protocol));
   }
   for (const Transfer& t : s.transfers) h = hashRef(s, t.to, hashRef(s, t.from, h));
   for (const Step& step : s.steps) {
