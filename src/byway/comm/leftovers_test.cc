@@ -49,8 +49,24 @@ Names present() {
   return names;
 }
 
-// What is there now and was not before. Other processes of the host may make such things meanwhile:
-// those vanish again, while what was left behind stays.
+// Shared memory whose maker lives: another process of the host has it in use.
+Names inUse() {
+  Names names;
+  std::ifstream in("/proc/sysvipc/shm");
+  std::string line;
+  std::getline(in, line);  // the head
+  while (std::getline(in, line)) {
+    std::istringstream words(line);
+    std::string key, id, permissions, size;
+    pid_t maker = 0;
+    words >> key >> id >> permissions >> size >> maker;
+    if (maker > 0 && kill(maker, 0) == 0) names.insert("/proc/sysvipc/shm " + key + " " + id);
+  }
+  return names;
+}
+
+// What is there now, was not before, and nobody has. Other processes of the host may make such
+// things meanwhile: those vanish again, while what was left behind stays.
 Names leftSince(const Names& before) {
   Names left;
   for (int i = 0; i < 50; ++i) {
@@ -58,6 +74,7 @@ Names leftSince(const Names& before) {
     const Names after = present();
     std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
                         std::inserter(left, left.end()));
+    for (const std::string& name : inUse()) left.erase(name);
     if (left.empty()) break;
     usleep(100000);
   }
