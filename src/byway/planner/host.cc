@@ -55,6 +55,7 @@ std::vector<Candidate> hostCandidates(const Cell& cell) {
   const double largest = cell.blockBytes.empty()
                              ? 0
                              : *std::max_element(cell.blockBytes.begin(), cell.blockBytes.end());
+  if (largest <= 0) return candidates;  // nothing to read: such a call is over at once
   const auto add = [&](std::string name, int pieces, int stages, double value, Build build) {
     if (pieces > 1) name += " P=" + std::to_string(pieces);
     candidates.push_back(makeCandidate(kept, std::move(name), pieces,

@@ -57,9 +57,10 @@ bool UcxWire::receive() {
   return active;
 }
 
-// A sleep that ended for it says so at once; a wire that never sleeps asks ten times a second.
+// A sleep that ended for it says so at once; one that never sleeps here asks a hundred times a
+// second.
 void UcxWire::lookForEnded() {
-  constexpr Seconds kInterval = 0.1;
+  constexpr Seconds kInterval = 0.01;
   constexpr Seconds kReceiveBound = 0.05;
   const Seconds now = clock().now();
   if (!waiter_->takeEnded() && now < std::min(nextLook_, liveness_.nextLook())) return;
