@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <vector>
 
@@ -30,6 +31,8 @@ constexpr pid_t kAllIsWell = 0;
   }
   for (const pid_t one : groups) ::kill(-one, SIGKILL);
   std::error_code ignored;
+  std::ifstream leftovers(folder + "/" + Watcher::kLeftovers);
+  for (std::string path; std::getline(leftovers, path);) std::filesystem::remove(path, ignored);
   std::filesystem::remove_all(folder, ignored);
   ::_exit(0);
 }

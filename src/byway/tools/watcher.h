@@ -9,7 +9,8 @@
 namespace byway::tools {
 
 // A small process that waits for the launcher's end. If that comes before the destructor, it kills
-// the process groups and removes the folder.
+// the process groups and removes the files that the folder's list kLeftovers names, one a line, and
+// the folder.
 class Watcher {
  public:
   explicit Watcher(const std::string& folder);
@@ -17,6 +18,7 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   void add(pid_t group) const;
+  static constexpr const char* kLeftovers = "leftovers";
 
  private:
   pid_t pid_ = -1;

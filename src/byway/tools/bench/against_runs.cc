@@ -56,12 +56,14 @@ class Comparison {
           std::make_unique<PeerTeam>(program, settings.ranks, folder_.path(), watcher_));
       teams_.back()->meet(kMeetTimeout);
     }
+    noteLeftovers();
   }
 
   // Byway first.
   std::vector<Runner> measure(const DemoCell& cell, const std::function<void(std::size_t)>& tell) {
     std::vector<Runner> runners(teams_.size());
     for (std::size_t i = 0; i < teams_.size(); ++i) begin(runners[i], *teams_[i], cell);
+    noteLeftovers();  // some is taken at the first call
     if (!runners[0].takesPart()) {
       throw Error(ErrorCode::Internal, "byway: " + runners[0].checked.refusal);
     }
@@ -81,6 +83,15 @@ class Comparison {
     const Seconds again = std::max(1e-7, team.run(1, kCallTimeout));
     runner.repeats = static_cast<std::uint32_t>(
         std::clamp(kSample / std::min(once, again), 1.0, static_cast<double>(kMostRepeats)));
+  }
+
+  // For the watcher, should the bench be killed.
+  void noteLeftovers() const {
+    std::string list;
+    for (const auto& team : teams_) {
+      for (const std::string& file : team->sharedMemory()) list += file + "\n";
+    }
+    writeFileAtomically(folder_.path() + "/" + Watcher::kLeftovers, list);
   }
 
   bool needsMore(const Runner& runner) const {

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 
 #include <fmt/format.h>
 
@@ -191,6 +192,19 @@ void PeerTeam::signalAll(int signal) const {
   for (const pid_t rank : ranks_) {
     if (rank > 0) ::kill(rank, signal);
   }
+}
+
+std::set<std::string> PeerTeam::sharedMemory() const {
+  constexpr std::string_view kFolder = "/dev/shm/", kDeleted = " (deleted)";
+  std::set<std::string> files;
+  for (const pid_t rank : ranks_) {
+    std::ifstream maps(fmt::format("/proc/{}/maps", rank));
+    for (std::string line; std::getline(maps, line);) {
+      const auto at = line.find(kFolder);
+      if (at != std::string::npos && !line.ends_with(kDeleted)) files.insert(line.substr(at));
+    }
+  }
+  return files;
 }
 
 void PeerTeam::lost(const std::string& what) const {

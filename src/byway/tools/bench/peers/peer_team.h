@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ class PeerTeam {
   Seconds run(std::uint32_t repeats, Seconds timeout);
 
   const std::string& name() const { return name_; }
+  // Files of shared memory that its ranks have open by name: a killed library leaves them.
+  std::set<std::string> sharedMemory() const;
 
  private:
   void start(const PeerProgram& program, const std::string& store);
