@@ -46,7 +46,7 @@ class Comparison {
         watcher_(folder_.path()) {
     std::vector<PeerProgram> programs{ownPeer()};
     for (const std::string& name : settings.against) {
-      programs.push_back(installPeer(name, settings.ranks, cache));
+      programs.push_back(installPeer(name, settings.ranks, cache, watcher_));
     }
     for (PeerProgram& program : programs) {
       for (auto& [key, value] : program.environment) {

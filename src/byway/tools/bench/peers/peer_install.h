@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "byway/base/types.h"
+#include "byway/tools/watcher.h"
 
 namespace byway::tools {
 
@@ -30,8 +31,10 @@ inline constexpr const char* kStorePlaceholder = "{store}";
 inline constexpr const char* kMemoryPlaceholder = "{memory}";  // a folder of shared memory
 
 // Installs and compiles what is not in `cache` yet, after a line on stderr that says what. Throws
-// Error{Resource} that names the library, what failed and the log.
-PeerProgram installPeer(const std::string& name, int ranks, const std::string& cache);
+// Error{Resource} that names the library, what failed and the log. What it starts is told to
+// `watcher`.
+PeerProgram installPeer(const std::string& name, int ranks, const std::string& cache,
+                        const Watcher& watcher);
 // Byway's own ranks, measured by the same loop.
 PeerProgram ownPeer();
 
