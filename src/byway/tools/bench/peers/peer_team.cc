@@ -71,8 +71,8 @@ int listenAt(const std::string& path) {
   return fd;
 }
 
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  return text == what ? by : std::move(text);
+std::string replaced(const std::string& text, const std::string& what, const std::string& by) {
+  return text == what ? by : text;
 }
 
 void copyName(char (&to)[24], const char* from) { std::strncpy(to, from, sizeof to - 1); }
