@@ -352,9 +352,9 @@ def interpreter_is_free(view):
     x = lazy(data(view.rank, 1, 4))
     dist.barrier(group=view.group)
     if view.rank == 0:
-        dist.all_reduce(x, group=view.group)
         thread = threading.Thread(target=count)
         thread.start()
+        dist.all_reduce(x, group=view.group)  # mode "cut" waits here, "record" in the step
         step()
         torch._lazy.wait_device_ops()
         over.set()
