@@ -384,8 +384,9 @@ Call wholeCall(const CommunicatorState& state, const CallKey& key, const Reducti
           reduction,      key.barrier,        key.barrier ? 1 : 0};
 }
 
-// For the next call like it; not where stage memory cuts it into rounds.
-void prepare(CommunicatorState& state, const CallKey& key, const OperationRequest& request) {
+// Binds the call, and keeps that for the next one like it; not where stage memory cuts it into
+// rounds.
+void prepare(CommunicatorState& state, const CallKey& key, OperationRequest& request) {
   const Schedule& s = request.schedule->schedule();
   const std::size_t elementBytes = sizeOf(request.dtype);
   const std::size_t accumulatorBytes = sizeOf(accumulatorOf(request.dtype, request.op));
@@ -395,11 +396,12 @@ void prepare(CommunicatorState& state, const CallKey& key, const OperationReques
   }
   const double ratio = static_cast<double>(accumulatorBytes) / static_cast<double>(elementBytes);
   if (roundsFor(s, blockBytes, ratio, state.options.stageQuota).count != 1) return;
+  request.bound = std::make_shared<const Binding>(bind(*request.schedule, state.rank,
+                                                       {request.blockCounts, {}, {}}, elementBytes,
+                                                       accumulatorBytes));
   PreparedCall call;
   call.schedule = request.schedule;
-  call.bound = std::make_shared<const Binding>(bind(*request.schedule, state.rank,
-                                                    {request.blockCounts, {}, {}}, elementBytes,
-                                                    accumulatorBytes));
+  call.bound = request.bound;
   call.stamp = request.stamp;
   call.layout = layoutOf(s.shape, state.rank, request.blockCounts, elementBytes);
   state.prepared.keep(key, std::move(call));

@@ -11,7 +11,7 @@ namespace byway {
 namespace {
 
 // A publication up to this size is copied into the slot: cheaper for both sides than a read from
-// another process's memory, which costs 1.6 us and 0.25 us for each page of 4 KB.
+// another process's memory, which costs a system call and something for each page.
 constexpr std::uint64_t kCopyBytes = kMappedSlotBytes;
 constexpr std::size_t kMostPieces = 4;  // of memory that a publication lists; more are gathered
 constexpr std::uint64_t kReserve = Board::kPublications * kMostPieces * sizeof(PublishedPiece);
@@ -54,11 +54,6 @@ void CollectiveOperation::issueMapped(Round& round, std::uint32_t index) {
   }
 }
 
-MatchKey CollectiveOperation::keyOf(std::uint32_t transfer, int source) const {
-  return {channel_.id(), static_cast<std::uint64_t>(sequence()), transfer,
-          static_cast<std::uint32_t>(source)};
-}
-
 // False while the slot is in use by an earlier call.
 bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
   const LocalOp& op = round.bound->local->ops[index];
@@ -73,7 +68,10 @@ bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
     line.isWithdrawn.store(0, std::memory_order_relaxed);
     line.bytes = round.bound->bytes(t.from);
     RingUse& use = round.ringUse[op.publication];
-    if (!use.isKnown) use = {true, mayUseRing(round, op.index), readersOf(round, op)};
+    if (!use.isKnown) {
+      use = {true, mayUseRing(round, op.index), 0};
+      if (use.isUsed) use.readers = readersOf(round, op);
+    }
     if (use.isUsed) {
       const auto offset = board.takeRing(line.bytes, line, use.readers);
       if (!offset) return false;

@@ -117,6 +117,11 @@ Stamp CollectiveOperation::messageStamp(const MatchKey& key) const {
   return forPair(stamp(), elements);
 }
 
+MatchKey CollectiveOperation::keyOf(std::uint32_t transfer, int source) const {
+  return {channel_.id(), static_cast<std::uint64_t>(sequence()), transfer,
+          static_cast<std::uint32_t>(source)};
+}
+
 // While it is not known, later calls must not take what this one may need.
 bool CollectiveOperation::needsStage() const {
   if (!supplied()) return true;
@@ -307,8 +312,7 @@ void CollectiveOperation::transfer(Round& round, std::uint32_t index, const Ref&
   const Schedule& s = request_.schedule->schedule();
   const std::uint32_t transferId = round.number * static_cast<std::uint32_t>(s.transfers.size()) +
                                    round.bound->local->ops[index].index;
-  const MatchKey key{channel_.id(), static_cast<std::uint64_t>(sequence()), transferId,
-                     static_cast<std::uint32_t>(sends ? channel_.rank() : peer)};
+  const MatchKey key = keyOf(transferId, sends ? channel_.rank() : peer);
   const Completion done{&CollectiveOperation::transferDone, &round, index};
   ++inFlight_;
   if (sends) {

@@ -87,10 +87,10 @@ class CollectiveOperation final : public Operation {
   void finishOp(Round& round, std::uint32_t index);
   bool localWork(Round& round, LocalQueue& queue);
   bool localSlice(Round& round, LocalQueue& queue, const Step& step);
+  MatchKey keyOf(std::uint32_t transfer, int source) const;
   // collective_mapped.cc
   struct Located;
   struct RingUse;
-  MatchKey keyOf(std::uint32_t transfer, int source) const;
   void issueMapped(Round& round, std::uint32_t index);
   bool advanceMapped(Round& round);
   bool publish(Round& round, std::uint32_t index);

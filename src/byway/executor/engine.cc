@@ -11,6 +11,7 @@
 #include <chrono>
 #include <utility>
 
+#include "byway/base/cores.h"
 #include "byway/base/log.h"
 
 namespace byway {
@@ -46,14 +47,6 @@ std::atomic<unsigned> forkGeneration{0};
 void watchForks() {
   static const int once = pthread_atfork(nullptr, nullptr, [] { ++forkGeneration; });
   (void)once;
-}
-
-int coresHere() {
-  static const int cores = [] {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  }();
-  return cores;
 }
 
 std::chrono::duration<double> secondsUntil(Seconds until, const Clock& clock) {

@@ -20,12 +20,13 @@ Fold foldFor(DType dtype, ReduceOp op) {
 
 // From here on results go past the caches, which could not hold them: a store then costs no read of
 // the line that it overwrites. Inputs that are written over are in the caches anyway.
-constexpr std::uint64_t kStreamedBytes = std::uint64_t{32} << 20;
+constexpr std::uint64_t kStreamedSumBytes = std::uint64_t{32} << 20;
 
 bool streams(const ReduceSpec& spec, const void* to, std::span<const ReduceInput> inputs,
              std::size_t count) {
   const DType type = spec.to == Width::Element ? spec.dtype : accumulatorOf(spec.dtype, spec.op);
-  if (std::max<std::uint64_t>(count * sizeOf(type), spec.wholeBytes) < kStreamedBytes) return false;
+  if (std::max<std::uint64_t>(count * sizeOf(type), spec.wholeBytes) < kStreamedSumBytes)
+    return false;
   return std::none_of(inputs.begin(), inputs.end(),
                       [&](const ReduceInput& input) { return input.data == to; });
 }

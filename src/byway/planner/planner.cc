@@ -17,6 +17,7 @@
 #include "byway/planner/predict.h"
 #include "byway/planner/predict_mapped.h"
 #include "byway/schedule/loads.h"
+#include "byway/schedule/mapped.h"
 
 namespace byway {
 namespace {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "byway/schedule/loads.h"
 #include "byway/schedule/mapped.h"
 
 namespace byway {
@@ -27,8 +28,7 @@ double bytesOf(const Schedule& s, const Ref& ref, std::span<const double> blockB
                double partialWeight) {
   double bytes = 0;
   for (const Piece& piece : s.piecesOf(ref)) {
-    bytes += static_cast<double>(s.shape.blocks[piece.block].shares[piece.share]) /
-             static_cast<double>(kWhole) * blockBytes[piece.block];
+    bytes += pieceSize(s, piece, blockBytes);
   }
   return ref.width == Width::Accumulator ? bytes * partialWeight : bytes;
 }
@@ -44,11 +44,6 @@ Seconds sumsOf(const Schedule& s, const Topology& topology, std::span<const doub
 }
 
 }  // namespace
-
-bool hasMappedPhases(const Schedule& s) {
-  return std::any_of(s.phases.begin(), s.phases.end(),
-                     [](const Phase& p) { return p.protocol == Protocol::Mapped; });
-}
 
 Seconds predictMapped(const Schedule& s, const Topology& topology,
                       std::span<const double> blockBytes, double partialWeight) {

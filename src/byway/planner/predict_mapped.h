@@ -21,6 +21,4 @@ Seconds predictMapped(const Schedule& schedule, const Topology& topology,
 Seconds costOfMessages(const Schedule& schedule, const Topology& topology,
                        std::span<const double> blockBytes, double partialWeight);
 
-bool hasMappedPhases(const Schedule& schedule);
-
 }  // namespace byway

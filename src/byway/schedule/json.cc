@@ -171,7 +171,8 @@ class Reader {
     for (const Protocol one : {Protocol::Messages, Protocol::Mapped}) {
       if (json.text() == toString(one)) return one;
     }
-    json.fail(fmt::format("\"{}\" is no protocol; there are messages and mapped", json.text()));
+    json.fail(
+        fmt::format("{} is no protocol; there are messages and mapped", jsonQuoted(json.text())));
   }
 
   void phase(const JsonReader& json) {

@@ -5,15 +5,12 @@
 #include <numeric>
 
 namespace byway {
-namespace {
 
-double sizeOf(const Schedule& s, const Piece& piece, std::span<const double> blockSizes) {
+double pieceSize(const Schedule& s, const Piece& piece, std::span<const double> blockSizes) {
   const Block& block = s.shape.blocks[piece.block];
   return static_cast<double>(block.shares[piece.share]) / static_cast<double>(kWhole) *
          blockSizes[piece.block];
 }
-
-}  // namespace
 
 double Loads::sumOfMax() const { return std::accumulate(phaseMax.begin(), phaseMax.end(), 0.0); }
 
@@ -31,7 +28,7 @@ Loads loadsOf(const Schedule& s, std::span<const double> blockSizes, double accu
           static_cast<std::size_t>(t.from.rank) * n + static_cast<std::size_t>(t.to.rank);
       const double weight = t.from.width == Width::Accumulator ? accumulatorRatio : 1.0;
       for (const Piece& piece : s.piecesOf(t.from)) {
-        load[link] += weight * sizeOf(s, piece, blockSizes);
+        load[link] += weight * pieceSize(s, piece, blockSizes);
       }
       ++loads.messages[static_cast<std::size_t>(t.from.rank)];
     }
@@ -51,7 +48,7 @@ StageNeed stageNeed(const Schedule& s, std::span<const double> blockSizes,
     const double weight = ref.width == Width::Accumulator ? accumulatorRatio : 1.0;
     for (const Piece& piece : s.piecesOf(ref)) {
       double& slot = slots[static_cast<std::size_t>(ref.rank)][piece.slot];
-      slot = std::max(slot, weight * sizeOf(s, piece, blockSizes));
+      slot = std::max(slot, weight * pieceSize(s, piece, blockSizes));
     }
   };
   for (const Transfer& t : s.transfers) {

@@ -20,7 +20,11 @@ struct Loads {
   double sumOfMax() const;              // the schedule's value: its time on links of rate 1
 };
 
-// blockSizes: size of each block in any unit (elements, or 1 for a whole). A value at accumulator
+// The piece's part of its block. blockSizes: size of each block in any unit (elements, or 1 for a
+// whole).
+double pieceSize(const Schedule& schedule, const Piece& piece, std::span<const double> blockSizes);
+
+// blockSizes: as above. A value at accumulator
 // width weighs accumulatorRatio times its elements.
 Loads loadsOf(const Schedule& schedule, std::span<const double> blockSizes,
               double accumulatorRatio = 1.0);

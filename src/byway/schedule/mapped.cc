@@ -33,6 +33,11 @@ int foldersOf(const Schedule& s, const Phase& phase, const Ref& to, std::uint32_
 
 }  // namespace
 
+bool hasMappedPhases(const Schedule& s) {
+  return std::any_of(s.phases.begin(), s.phases.end(),
+                     [](const Phase& p) { return p.protocol == Protocol::Mapped; });
+}
+
 Publications publicationsOf(const Schedule& s) {
   Publications p;
   p.number.assign(s.transfers.size(), Publications::kNone);
@@ -128,9 +133,7 @@ struct SlotUses {
 }  // namespace
 
 void checkMapped(const Schedule& s, Findings& findings) {
-  const bool any = std::any_of(s.phases.begin(), s.phases.end(),
-                               [](const Phase& p) { return p.protocol == Protocol::Mapped; });
-  if (!any) return;
+  if (!hasMappedPhases(s)) return;
   const SlotUses all(s);
   SlotUses mapped(s);
   for (auto* uses : {&mapped.reads, &mapped.writes}) {

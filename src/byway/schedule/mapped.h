@@ -20,6 +20,8 @@ inline constexpr std::uint64_t kMappedSlotBytes = std::uint64_t{64} << 10;
 inline constexpr std::uint64_t kMappedRingBytes = std::uint64_t{2} << 20;
 inline constexpr std::uint64_t kMappedPhaseBytes = kMappedRingBytes / (kLinkWindow + 1);
 
+bool hasMappedPhases(const Schedule& schedule);
+
 // Transfers of one phase that send the same data from the same place share a publication.
 struct Publications {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};

@@ -122,13 +122,12 @@ class Projection {
 
   void add(LocalKind kind, std::uint32_t index, OpId op) {
     index_[op] = static_cast<std::uint32_t>(local_.ops.size());
-    local_.ops.push_back({kind, index, 0, 0, 0, kNoOp, kNoOp, kNoOp, 0, false});
+    local_.ops.push_back({kind, index, 0, 0, 0, kNoOp, kNoOp, kNoOp, false});
   }
 
   void map(std::uint32_t transfer) {
     LocalOp& op = local_.ops.back();
     op.publication = publications_.number[transfer];
-    op.readers = publications_.readers[transfer];
     const std::uint32_t step = publications_.foldedBy[transfer];
     if (op.kind != LocalKind::Recv || step == Publications::kNone) return;
     op.isFolded = true;

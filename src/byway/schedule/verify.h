@@ -35,8 +35,8 @@ struct LocalOp {
   // order the schedule was computed for: the receives before and after this one, or kNoOp.
   std::uint32_t previousRecv, nextRecv;
   // Of a transfer of a mapped phase: which of its sender's publications it is (kNoOp: a message),
-  // how many transfers share that, and whether a sum reads it where it lies.
-  std::uint32_t publication, readers;
+  // and whether a sum reads it where it lies.
+  std::uint32_t publication;
   bool isFolded;
 };
 inline constexpr std::uint32_t kNoOp = ~std::uint32_t{0};

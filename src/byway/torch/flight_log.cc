@@ -26,13 +26,13 @@ using Sizes = std::vector<std::int64_t>;
 
 struct TensorList {
   std::vector<Sizes> sizes;
-  std::vector<std::string> types;
+  std::vector<at::ScalarType> types;
 };
 
+// As it was made: names, and sizes as the tools have them, are made when it is read.
 struct Entry {
   std::uint64_t number = 0;
   FlightCall call{};
-  std::string name;  // "gloo:all_reduce", "gloo:send 0->1"
   TensorList inputs, outputs;
   Clock::time_point created, ended;
   bool over = false, failed = false;
@@ -55,7 +55,7 @@ TensorList listOf(const Tensors& tensors) {
   for (const at::Tensor& tensor : tensors) {
     if (!tensor.defined()) continue;
     list.sizes.push_back(tensor.sizes().vec());
-    list.types.emplace_back(c10::toString(tensor.scalar_type()));
+    list.types.push_back(tensor.scalar_type());
   }
   return list;
 }
@@ -85,7 +85,8 @@ void sum(TensorList& list) {
   if (list.types.size() > 1) list.types.resize(1);
 }
 
-// "gloo:" since the tools take the names of the backends that they know only.
+// "gloo:all_reduce", "gloo:send 0->1"; "gloo:" since the tools take the names of the backends that
+// they know only.
 std::string nameOf(const FlightCall& call, TensorList& inputs, TensorList& outputs) {
   const std::string_view method = call.kind->name;
   std::string name = "gloo:";
@@ -135,9 +136,9 @@ c10::IValue valueOf(const std::vector<Sizes>& sizes) {
   return list;
 }
 
-c10::IValue valueOf(const std::vector<std::string>& words) {
+c10::IValue valueOf(const std::vector<at::ScalarType>& types) {
   auto list = newList();
-  for (const std::string& word : words) list.push_back(word);
+  for (const at::ScalarType type : types) list.push_back(std::string(c10::toString(type)));
   return list;
 }
 
@@ -145,8 +146,9 @@ std::int64_t nanoseconds(Clock::time_point when) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
 }
 
-c10::IValue valueOf(const Entry& entry) {
+c10::IValue valueOf(Entry entry) {
   const FlightCall& call = entry.call;
+  const std::string name = nameOf(call, entry.inputs, entry.outputs);
   const bool done = entry.over && !entry.failed;
   auto dict = newDict();
   dict.insert("record_id", static_cast<std::int64_t>(entry.number - 1));
@@ -156,7 +158,7 @@ c10::IValue valueOf(const Entry& entry) {
   dict.insert("collective_seq_id", call.collectives);
   dict.insert("p2p_seq_id", call.messages);
   dict.insert("op_id", call.kind->isMessage ? call.messages : call.collectives);
-  dict.insert("profiling_name", entry.name);
+  dict.insert("profiling_name", name);
   dict.insert("time_created_ns", nanoseconds(entry.created));
   if (done) {
     dict.insert("duration_ms",
@@ -214,7 +216,6 @@ std::uint64_t flightBegins(const FlightCall& call, const Tensors& inputs, const 
   entry.call = call;
   entry.inputs = listOf(inputs);
   entry.outputs = listOf(outputs);
-  entry.name = nameOf(call, entry.inputs, entry.outputs);
   entry.created = Clock::now();
   const std::scoped_lock lock(log().mutex);
   entry.number = ++log().made;
@@ -233,10 +234,7 @@ void flightEnds(std::uint64_t number, bool failed, int source) {
     entry.over = true;
     entry.failed = failed;
     entry.ended = Clock::now();
-    if (entry.call.kind->isMessage && entry.call.peer < 0 && source >= 0) {
-      entry.call.peer = source;
-      entry.name = nameOf(entry.call, entry.inputs, entry.outputs);
-    }
+    if (entry.call.kind->isMessage && entry.call.peer < 0) entry.call.peer = source;
     group = entry.call.group;
   }
   if (failed) writeOnce(*group);

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <map>
-#include <thread>
 
 #include <fmt/format.h>
 
+#include "byway/base/cores.h"
 #include "byway/base/error.h"
 #include "byway/tools/bench/bench_report.h"
 #include "byway/tools/bench/job.h"
@@ -72,10 +72,7 @@ DemoSettings linksOf(const BenchSettings& settings) {
 
 // Ranks that share each core. Unlike the demo's, whose long calls leave the cores idle, a bench's
 // short ones have all ranks at work at once, and a rank waits while others have its core.
-double ranksPerCore(int ranks) {
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  return std::max(1.0, ranks / static_cast<double>(cores));
-}
+double ranksPerCore(int ranks) { return std::max(1.0, ranks / static_cast<double>(coresHere())); }
 
 // What ranks tell the planner: the links and what this host adds to them.
 Topology plannersView(const BenchSettings& settings, const DemoCell& cell) {

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -21,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include "byway/base/cores.h"
 #include "byway/base/error.h"
 
 namespace byway {
@@ -142,8 +142,7 @@ std::shared_ptr<Board> Board::make(int rank, int ranks) {
   Head& head = part->layout->head;
   head.magic = kMagic;
   head.nonce = randomWord();
-  cpu_set_t cores;
-  head.cores = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  head.cores = coresHere();
   auto& registry = Part::registry();
   const std::scoped_lock lock(registry.mutex);
   std::erase_if(registry.byNonce, [](const auto& one) { return one.second.expired(); });
