@@ -5,6 +5,7 @@ A function whose call must fail does it in a group of its own, since a failure b
 """
 
 import contextlib
+import functools
 import itertools
 import threading
 import time
@@ -662,6 +663,29 @@ def threads_and_callbacks(context):
     assert counted[0] > 20
     for group in groups:
         dist.destroy_process_group(group)
+
+
+def chained_waits(context):
+    """A callback waits for the future of a call of its own, three deep, and for one before it."""
+
+    def then(depth, _):
+        y = torch.full((5,), float(depth + context.rank))
+        call = dist.all_reduce(y, async_op=True).get_future()
+        if depth < 3:
+            call = call.then(functools.partial(then, depth + 1))
+        call.wait()
+        return y
+
+    for call in range(20):
+        big = torch.full((200_000,), float(call + context.rank))
+        small = torch.ones(7)
+        before = dist.all_reduce(small, async_op=True).get_future()
+        future = dist.all_reduce(big, async_op=True).get_future()
+        waited = future.then(lambda done, before=before: (before.wait(), done.value()[0])[1])
+        chained = future.then(functools.partial(then, 1))
+        assert torch.equal(waited.wait(), torch.full((200_000,), 2.0 * call + 1))
+        assert torch.equal(chained.wait(), torch.full((5,), 3.0))
+        assert small.tolist() == [2.0] * 7
 
 
 def random_calls(context, calls):

@@ -42,6 +42,7 @@ CASES = {
     cases.one_object_cannot_go: [2],
     cases.coalesced_block: [2],
     cases.threads_and_callbacks: [2],
+    cases.chained_waits: [2],
 }
 
 

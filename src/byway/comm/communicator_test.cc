@@ -2,6 +2,9 @@
 #include "byway/comm/communicator.h"
 
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <numeric>
 #include <thread>
 
@@ -289,6 +292,46 @@ TEST(Communicator, ACallbackMayWaitForOtherCalls) {
     first.wait();
     while (!called) std::this_thread::yield();
     EXPECT_EQ(b[7], value(0, 2, 7) + value(1, 2, 7));
+  });
+}
+
+// As a chained future does, which is completed by a callback: on the threads of the library alone,
+// to any depth, also where both callbacks come at once and the first waits for the second.
+TEST(Communicator, ACallbackMayWaitForAnotherCallback) {
+  ThreadRanks().run(2, {}, [](Communicator& comm) {
+    constexpr std::size_t kDepth = 4;
+    std::vector<Ints> data;
+    for (std::size_t k = 0; k < kDepth; ++k) data.push_back(filled(comm.rank(), k, 3000));
+    std::vector<std::promise<void>> ends(kDepth);
+    std::vector<std::future<void>> over;
+    for (auto& end : ends) over.push_back(end.get_future());
+    const auto start = [&](std::size_t k) {
+      return comm.allReduce(regionOf(data[k]), regionOf(data[k]), data[k].size(), DType::Int32);
+    };
+    std::function<void(std::size_t)> chain = [&](std::size_t k) {
+      start(k).whenDone([&, k] {
+        Work::callbackMayBlock();
+        if (k + 1 < kDepth) {
+          chain(k + 1);
+          over[k + 1].wait();
+        }
+        ends[k].set_value();
+      });
+    };
+    chain(0);
+    ASSERT_EQ(over[0].wait_for(std::chrono::seconds(20)), std::future_status::ready);
+
+    std::promise<void> first, second;
+    std::future<void> secondOver = second.get_future();
+    const std::vector<Work> calls = {start(0), start(1)};
+    calls[1].whenDone([&] { second.set_value(); });
+    calls[0].whenDone([&] {
+      Work::callbackMayBlock();
+      secondOver.wait();
+      first.set_value();
+    });
+    ASSERT_EQ(first.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    for (std::size_t k = 2; k < kDepth; ++k) EXPECT_EQ(data[k][7], value(0, k, 7) + value(1, k, 7));
   });
 }
 

@@ -32,6 +32,8 @@ void Work::whenDone(std::function<void()> callback) const {
     callback();
 }
 
+void Work::callbackMayBlock() { Engine::callbackMayBlock(); }
+
 std::int64_t Work::sequence() const { return operation_ ? operation_->sequence() : -1; }
 
 int Work::source(std::size_t index) const {

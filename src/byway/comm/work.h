@@ -31,6 +31,9 @@ class Work {
   std::exception_ptr error() const;
   // Calls it when done, on a thread of the library or of another waiter, or at once.
   void whenDone(std::function<void()> callback) const;
+  // Said within such a callback before it waits for something that another callback brings (what
+  // it may wait for without: any Work). Other threads run those from here on.
+  static void callbackMayBlock();
   // The rank that a receive's data came from (receive `index` of a batch), once it is done; else
   // -1.
   int source(std::size_t index = 0) const;

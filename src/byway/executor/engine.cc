@@ -49,6 +49,16 @@ void watchForks() {
   (void)once;
 }
 
+// Callbacks that this thread is to run, and those of the callback that it is within.
+struct Batch {
+  Engine* engine = nullptr;
+  std::vector<std::function<void()>> callbacks;
+  std::size_t next = 0;
+  Batch* outer = nullptr;
+};
+
+thread_local Batch* current = nullptr;
+
 std::chrono::duration<double> secondsUntil(Seconds until, const Clock& clock) {
   constexpr Seconds kLongest = 3600;
   return std::chrono::duration<double>(std::clamp(until - clock.now(), 0.0, kLongest));
@@ -68,14 +78,16 @@ Engine::Engine(std::unique_ptr<Transport> transport, EngineOptions options)
   watchForks();
   forkGeneration_ = forkGeneration.load();
   transport_->setSink(this);
-  if (options_.progressThread) thread_ = std::thread([this] { threadMain(); });
+  if (options_.progressThread) threads_.emplace_back([this] { threadMain(); });
 }
 
 std::shared_ptr<Engine> Engine::make(std::unique_ptr<Transport> transport, EngineOptions options) {
   // In a forked child nothing of an engine is the child's: not the lock and who sleeps on it, not
   // the thread, not the descriptors. It is left alone.
   return {new Engine(std::move(transport), options), [](Engine* engine) {
-            if (engine->forkGeneration_ == forkGeneration.load()) delete engine;
+            if (engine->forkGeneration_ != forkGeneration.load()) return;
+            engine->shutdown();
+            if (engine->threads_.empty()) delete engine;  // else one is still within a callback
           }};
 }
 
@@ -91,8 +103,9 @@ void Engine::shutdown() {
     transport_->wake();
   }
   callThread();
-  if (thread_.joinable()) thread_.join();
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
+  leaderGone_.notify_all();
+  leaderGone_.wait(lock, [&] { return leader_ == std::thread::id{}; });
   try {
     for (auto& [id, channel] : channels_) {
       if (channel->operationsUnderWay() == 0 && !channel->broken()) channel->sayGoodbye();
@@ -105,6 +118,15 @@ void Engine::shutdown() {
     log(LogLevel::Error, std::string("byway: while shutting down: ") + e.what());
   }
   changed_.notify_all();
+  const auto bound = std::chrono::duration<double>(kCloseTransport);
+  if (!leaderGone_.wait_for(lock, bound, [&] { return threadsAway_ == 0; })) {
+    log(LogLevel::Warning, "byway: a completion callback has not returned; its thread is left");
+    for (auto& thread : threads_) thread.detach();
+    return;
+  }
+  lock.unlock();
+  for (auto& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void Engine::checkProcess() const {
@@ -294,23 +316,60 @@ bool Engine::runCallbacks(std::unique_lock<std::mutex>& lock, bool asWaiter) {
   }
   changed_.notify_all();
   while (!callbacks_.empty()) {
-    const auto callbacks = std::exchange(callbacks_, {});
+    auto callbacks = std::exchange(callbacks_, {});
     lock.unlock();
-    for (const auto& callback : callbacks) {
-      try {
-        callback();
-      } catch (const std::exception& e) {
-        log(LogLevel::Error, std::string("byway: a completion callback threw: ") + e.what());
-      } catch (...) {
-        log(LogLevel::Error, "byway: a completion callback threw");
-      }
-    }
+    runBatch(std::move(callbacks));
     lock.lock();
   }
   if (!asWaiter) return true;
   ++waiters_;
   if (driving_) return false;
   return driving_ = true;
+}
+
+void Engine::runBatch(std::vector<std::function<void()>> callbacks) {
+  Batch batch{this, std::move(callbacks), 0, current};
+  current = &batch;
+  while (batch.next < batch.callbacks.size()) {
+    const auto callback = std::move(batch.callbacks[batch.next++]);
+    try {
+      callback();
+    } catch (const std::exception& e) {
+      log(LogLevel::Error, std::string("byway: a completion callback threw: ") + e.what());
+    } catch (...) {
+      log(LogLevel::Error, "byway: a completion callback threw");
+    }
+  }
+  current = batch.outer;
+}
+
+void Engine::callbackMayBlock() {
+  std::set<Engine*> engines;
+  for (const Batch* batch = current; batch != nullptr; batch = batch->outer) {
+    engines.insert(batch->engine);
+  }
+  for (Engine* const engine : engines) engine->leaveToOthers();
+}
+
+void Engine::leaveToOthers() {
+  const Guard guard(*this);
+  for (Batch* batch = current; batch != nullptr; batch = batch->outer) {
+    if (batch->engine != this) continue;
+    for (; batch->next < batch->callbacks.size(); ++batch->next) {
+      callbacks_.push_back(std::move(batch->callbacks[batch->next]));
+    }
+  }
+  if (leader_ == std::this_thread::get_id() && !stopping_) {
+    leader_ = {};
+    ++threadsAway_;
+    if (followers_ > 0)
+      leaderGone_.notify_all();
+    else
+      threads_.emplace_back([this] { threadMain(); });
+  }
+  alarmDriver();
+  changed_.notify_all();
+  callThread();
 }
 
 // Lets threads that want the lock have it: a mutex alone may hand it back to the one that drives.
@@ -393,6 +452,7 @@ bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Pred
 }
 
 void Engine::block(std::unique_lock<std::mutex>& lock, Seconds until) {
+  if (!callbacks_.empty()) return;
   if (sleeping_) {
     // Somebody else sleeps: end it, then take the place.
     wakeSleeper();
@@ -466,12 +526,34 @@ void Engine::callThread() {
 }
 
 void Engine::threadMain() {
-  std::uint64_t seen = calls_;
-  const auto others = [&] { return waiters_ > 0 || calls_ != seen; };
+  const auto self = std::this_thread::get_id();
   std::unique_lock lock(mutex_);
   while (!stopping_) {
+    if (leader_ != std::thread::id{}) {
+      ++followers_;
+      leaderGone_.wait(lock, [&] { return stopping_ || leader_ == std::thread::id{}; });
+      --followers_;
+      continue;
+    }
+    leader_ = self;
+    lead(lock);
+    if (leader_ == self)
+      leader_ = {};
+    else
+      --threadsAway_;
+  }
+  leaderGone_.notify_all();
+}
+
+// Until it stops, or a callback that may block has this thread leave the lead to another.
+void Engine::lead(std::unique_lock<std::mutex>& lock) {
+  const auto self = std::this_thread::get_id();
+  std::uint64_t seen = calls_;
+  const auto others = [&] { return waiters_ > 0 || calls_ != seen; };
+  const auto leads = [&] { return !stopping_ && leader_ == self; };
+  while (leads()) {
     if (!others()) {
-      drive(lock, false, [&] { return stopping_ || others() ? kNever : kFar; });
+      drive(lock, false, [&] { return !leads() || others() ? kNever : kFar; });
       continue;
     }
     lock.unlock();

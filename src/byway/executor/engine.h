@@ -63,6 +63,9 @@ class Engine final : private ArrivalSink {
   // Calls `callback` once the operation is done, from a thread that drives and outside the lock, or
   // at once if it is done.
   void whenDone(Operation& operation, std::function<void()> callback);
+  // For a callback that is about to do what may wait for other callbacks: other threads drive and
+  // run those after it. Nothing happens on a thread that runs no callback.
+  static void callbackMayBlock();
 
   // So many ranks of a communicator run on this host. While they do not exceed its cores, a waiter
   // spins before it yields.
@@ -117,12 +120,15 @@ class Engine final : private ArrivalSink {
   bool waitFor(const Predicate& over, Seconds until);
   void giveWay(std::unique_lock<std::mutex>& lock);
   bool runCallbacks(std::unique_lock<std::mutex>& lock, bool asWaiter);
+  void runBatch(std::vector<std::function<void()>> callbacks);
+  void leaveToOthers();
   void block(std::unique_lock<std::mutex>& lock, Seconds until);
   Channel* onBoardAlone() const;
   void endSleep();
   void wakeSleeper();
   void alarmDriver();
   void threadMain();
+  void lead(std::unique_lock<std::mutex>& lock);
   bool rest(Seconds pause);
   void callThread();
   void checkProcess() const;
@@ -150,8 +156,14 @@ class Engine final : private ArrivalSink {
   std::atomic<bool> lostAPeer_{false};
   std::vector<std::function<void()>> callbacks_;
   unsigned forkGeneration_;
-  std::thread thread_;
-  // How the thread rests while callers drive.
+  // One of the threads leads: it drives while no caller does. The others are within callbacks that
+  // may block, or wait to lead.
+  std::vector<std::thread> threads_;
+  std::thread::id leader_;  // no thread's while another is to take over
+  std::condition_variable leaderGone_;
+  int followers_ = 0;    // threads that wait to lead
+  int threadsAway_ = 0;  // threads that left the lead to another, and are within a callback
+  // How the leader rests while callers drive.
   std::atomic<std::uint32_t> isCalled_{0};  // a futex
   std::atomic<bool> restsLong_{false};
 };

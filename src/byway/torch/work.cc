@@ -151,6 +151,8 @@ void WorkBase::complete(const std::exception_ptr& error) {
   }
   if (endRecord) endRecord();
   cv_.notify_all();
+  // What users chain to a future may wait for another.
+  if (future) byway::Work::callbackMayBlock();
   if (future && error) future->setErrorIfNeeded(error);
   if (future && !error) future->markCompleted(outputs_);
   for (const auto& callback : callbacks) callback();
