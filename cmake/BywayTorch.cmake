@@ -105,7 +105,7 @@ function(byway_torch_lazy_library)
     return()
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/lazy/*.cc)
-  add_library(byway_torch_lazy MODULE ${sources})
+  add_library(byway_torch_lazy MODULE ${sources} ${CMAKE_CURRENT_SOURCE_DIR}/gil.cc)
   target_include_directories(byway_torch_lazy PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(byway_torch_lazy PRIVATE byway_warnings Byway::torch)
   set_target_properties(byway_torch_lazy PROPERTIES

@@ -127,8 +127,20 @@ void Channel::mismatch(std::uint64_t sequence, const Stamp& mine, const MatchKey
             rank(), static_cast<std::int64_t>(sequence));
 }
 
-void Channel::found(const Error& error) {
-  if (!broken_ && !pending_) pending_ = error;
+void Channel::found(const Error& error) { takeFailure(error, false); }
+
+void Channel::reported(const Error& error) { takeFailure(error, true); }
+
+// The first is the reason for good, unless one of an earlier call comes before it has broken
+// anything. One that comes later still ends the calls from its own on: they would wait in vain.
+void Channel::takeFailure(const Error& error, bool isReport) {
+  const auto isBefore = [&](std::int64_t sequence) {
+    return error.sequence() >= 0 && error.sequence() < sequence;
+  };
+  if (broken_ && !isBefore(brokenFrom_)) return;
+  if (pending_ && !isBefore(pending_->sequence())) return;
+  pending_ = error;
+  pendingIsReport_ = isReport;
 }
 
 void Channel::transferFailed(const Operation& operation, bool sends, int other, Outcome outcome) {
@@ -185,12 +197,6 @@ void Channel::checkRefusal(std::uint64_t sequence) {
   pending_ =
       Error(ErrorCode::Mismatch, fmt::format("call {} cannot complete: {}", sequence, it->second),
             rank(), static_cast<std::int64_t>(sequence));
-}
-
-void Channel::reported(const Error& error) {
-  if (broken_ || pending_) return;
-  pending_ = error;
-  pendingIsReport_ = true;
 }
 
 void Channel::peerLost(PeerId lost) {
@@ -273,7 +279,14 @@ void Channel::breakWith(const Error& error, bool tell) {
   if (broken_) return;
   broken_ = error;
   brokenAt_ = transport_.clock().now();
-  // Calls before the one that failed may have all they need, and are given the time to end well.
+  failFrom(error, tell);
+  cancelled_ = false;
+  cancelWhenMay();
+}
+
+// Calls before the one that failed may have all they need, and are given the time to end well.
+void Channel::failFrom(const Error& error, bool tell) {
+  brokenFrom_ = error.sequence();
   for (const auto& operation : operations_) {
     const bool numbered = operation->sequence() != Operation::kUnnumbered;
     if (!numbered || operation->sequence() >= error.sequence()) operation->fail(error);
@@ -284,8 +297,6 @@ void Channel::breakWith(const Error& error, bool tell) {
     const auto bytes = encode(message);
     tellOthers(bytes);
   }
-  cancelled_ = false;
-  cancelWhenMay();
 }
 
 void Channel::cancelWhenMay() {
@@ -374,8 +385,11 @@ void Channel::startWhatMay() {
 
 bool Channel::advance() {
   bool did = false;
-  if (pending_ && !broken_) {
-    breakWith(*pending_, !pendingIsReport_);
+  if (const auto failure = std::exchange(pending_, std::nullopt)) {
+    if (broken_)
+      failFrom(*failure, !pendingIsReport_);
+    else
+      breakWith(*failure, !pendingIsReport_);
     did = true;
   }
   if (!broken_) startWhatMay();

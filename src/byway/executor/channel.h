@@ -126,6 +126,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void checkDepartures();
   bool nobodyIsLeft() const;
   void checkRefusal(std::uint64_t sequence);
+  void takeFailure(const Error& error, bool isReport);
+  void failFrom(const Error& error, bool tell);
   void startWhatMay();
   // channel_mapped.cc
   void updateDone();
@@ -149,6 +151,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::deque<std::shared_ptr<Operation>> operations_;  // in call order, not retired
   std::array<Stamp, kRemembered> history_{};           // by sequence modulo kRemembered
   std::optional<Error> broken_;
+  std::int64_t brokenFrom_ = -1;  // the first call that fails by it; -1: all
   bool pendingIsReport_ = false;
   std::optional<Error> pending_;         // found inside the transport, to be acted on outside of it
   std::set<std::uint64_t> refusedHere_;  // calls that this rank refused

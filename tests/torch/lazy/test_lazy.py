@@ -10,11 +10,13 @@ import ranks
 
 NAMES = sorted(lazy_run.CASES)
 VALUES = sorted(name for name in NAMES if lazy_run.CASES[name].__module__ == "lazy_values")
-# They count graphs, which a cut makes more of, or hold calls back, which a cut does not.
+# They count graphs, which a cut makes more of, hold calls back, which a cut does not, or compute
+# on one thread while another runs a step, as every cut is: torch's tensors are not safe then.
 RECORD_ONLY = {
     "one_compilation",
     "same_graph_other_group",
     "same_graph_other_operation",
+    "threads",
     "training",
 }
 DETAIL = ["all_reduce", "all_gather", "all_to_all_single", "asynchronous", "collective_on_views"]

@@ -12,6 +12,7 @@
 
 #include "byway/torch/lazy/lazy_work.h"
 #include "byway/torch/lazy/record_table.h"
+#include "byway/torch/lazy/recorder.h"
 
 namespace byway::pytorch::lazy {
 
@@ -70,6 +71,7 @@ void setMode(Mode next) { mode = next; }
 void setLimit(std::int64_t calls) { limit = calls; }
 
 void flush() {
+  const RecordingLock lock;
   withOriginalError([] {
     const auto device = lazyDevice();
     lz::LazyGraphExecutor::Get()->SyncLiveTensorsGraph(&device, {}, true);
@@ -79,6 +81,7 @@ void flush() {
 
 void flushCalls() {
   if (ReplayScope::active() || RecordTable::instance().pending() == 0) return;
+  const RecordingLock lock;
   withOriginalError([] {
     const auto device = lazyDevice();
     auto tensors = lz::LazyGraphExecutor::Get()->GetLiveTensors(&device);

@@ -5,10 +5,12 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/full.h>
 
+#include <mutex>
 #include <utility>
 
 #include <torch/csrc/lazy/core/tensor_impl.h>
 
+#include "byway/torch/gil.h"
 #include "byway/torch/lazy/record_table.h"
 
 namespace byway::pytorch::lazy {
@@ -36,12 +38,25 @@ Tensors tensorsOf(const lz::NodePtr& node, std::size_t first, const lz::BackendD
   return tensors;
 }
 
+std::recursive_mutex& recordingMutex() {
+  static auto* const mutex = new std::recursive_mutex();
+  return *mutex;
+}
+
 lz::BackendDevice deviceOf(const Tensors& inputs) {
   if (!inputs.empty()) return lz::GetLtcTensor(inputs[0])->GetDevice();
   return lz::atenDeviceToBackendDevice(c10::Device(c10::kLazy, 0));
 }
 
 }  // namespace
+
+RecordingLock::RecordingLock() {
+  if (recordingMutex().try_lock()) return;
+  const WithoutGil released;  // whoever has it may need the interpreter
+  recordingMutex().lock();
+}
+
+RecordingLock::~RecordingLock() { recordingMutex().unlock(); }
 
 // Never destroyed: destroying a lazy tensor needs the executor.
 Recorder& Recorder::instance() {
@@ -69,7 +84,7 @@ void Recorder::setToken(lz::Value value, const lz::BackendDevice& device) {
 }
 
 Tensors Recorder::record(RecordedCall call, const Tensors& inputs) {
-  const std::scoped_lock lock(mutex_);
+  const RecordingLock lock;
   const auto device = deviceOf(inputs);
   std::vector<lz::Value> operands = {token(device)};
   for (const at::Tensor& input : inputs) operands.push_back(lz::GetLtcTensor(input)->GetIrValue());
@@ -83,7 +98,7 @@ Tensors Recorder::record(RecordedCall call, const Tensors& inputs) {
 }
 
 StartedCall Recorder::recordStart(RecordedCall call, const Tensors& inputs) {
-  const std::scoped_lock lock(mutex_);
+  const RecordingLock lock;
   const auto device = deviceOf(inputs);
   std::vector<lz::Value> operands = {token(device)};
   for (const at::Tensor& input : inputs) operands.push_back(lz::GetLtcTensor(input)->GetIrValue());
@@ -97,7 +112,7 @@ StartedCall Recorder::recordStart(RecordedCall call, const Tensors& inputs) {
 }
 
 Tensors Recorder::recordFinish(const StartedCall& started, bool isUnwaited) {
-  const std::scoped_lock lock(mutex_);
+  const RecordingLock lock;
   const lz::NodePtr node = std::make_shared<CollNode>(
       NodeKind::Finish, std::vector<lz::Value>{started.handle->GetIrValue()},
       lazyShapes(started.shapes), started.use, isUnwaited);
@@ -105,7 +120,7 @@ Tensors Recorder::recordFinish(const StartedCall& started, bool isUnwaited) {
 }
 
 void Recorder::recordAwait(const StartedCall& started) {
-  const std::scoped_lock lock(mutex_);
+  const RecordingLock lock;
   const auto device = started.handle->GetDevice();
   const lz::NodePtr node = std::make_shared<CollNode>(
       NodeKind::Await, std::vector<lz::Value>{token(device), started.handle->GetIrValue()},
@@ -114,7 +129,7 @@ void Recorder::recordAwait(const StartedCall& started) {
 }
 
 void Recorder::putCallsFirst() {
-  const std::scoped_lock lock(mutex_);
+  const RecordingLock lock;
   const auto device = deviceOf({});
   const lz::Value now = token(device);
   if (!early_) {
@@ -126,7 +141,7 @@ void Recorder::putCallsFirst() {
 }
 
 void Recorder::reset() {
-  const std::scoped_lock lock(mutex_);
+  const RecordingLock lock;
   early_ = nullptr;
   callsFirst_ = false;
   started_.clear();
@@ -141,6 +156,7 @@ at::Tensor rawOf(const at::Tensor& tensor) {
 }
 
 void writeBack(const at::Tensor& tensor, const at::Tensor& value) {
+  const RecordingLock lock;
   if (!fn::isFunctionalTensor(tensor)) {
     const auto destination = lz::GetLtcTensor(tensor);
     destination->SetInPlaceIrValue(lz::GetLtcTensor(value)->GetIrValue());

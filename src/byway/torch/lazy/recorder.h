@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include <torch/csrc/lazy/core/tensor.h>
@@ -20,6 +19,17 @@ struct StartedCall {
   std::shared_ptr<RecordUse> use;
   torch::lazy::LazyTensorPtr handle;
   std::vector<TensorShape> shapes;  // of its results
+};
+
+// Held while Byway makes, changes or computes lazy tensors. torch's executor looks at all live
+// tensors of the process without a lock of its own, so a thread that computes could meet one that
+// another thread is about to change.
+class RecordingLock {
+ public:
+  RecordingLock();
+  ~RecordingLock();
+  RecordingLock(const RecordingLock&) = delete;
+  RecordingLock& operator=(const RecordingLock&) = delete;
 };
 
 class Recorder {
@@ -41,7 +51,6 @@ class Recorder {
   torch::lazy::Value token(const torch::lazy::BackendDevice& device);
   void setToken(torch::lazy::Value value, const torch::lazy::BackendDevice& device);
 
-  std::mutex mutex_;
   torch::lazy::LazyTensorPtr token_;
   // Handles of calls that were begun in this step. Live tensors become the graph's roots, in the
   // order in which they were made: so a call begins before the computation that the user wrote
