@@ -19,7 +19,7 @@ constexpr std::array kVariables{
     Variable{"BYWAY_PACE",
              "slows the links: RATE[,LATENCY_US], bytes/s, or a topology (default: no limit)"},
     Variable{"BYWAY_MAPPED",
-             "0: ranks of one host send messages instead of sharing memory; PyTorch: only with 1"},
+             "0: ranks of one host send messages instead of sharing memory (default: 1)"},
     Variable{"BYWAY_LATE_AFTER", "seconds after which a call under way is logged (default: 30)"},
     Variable{"BYWAY_RECORDER", "calls that each communicator's flight recorder keeps (256)"},
     Variable{"BYWAY_RECORDER_DIR", "a folder for the last calls of communicators that break"},

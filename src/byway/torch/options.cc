@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/torch/options.h"
 
-#include <cstdlib>
 
 namespace byway::pytorch {
 
@@ -30,9 +29,6 @@ CommunicatorOptions communicatorOptions(const GroupOptions& options) {
   out.topologyRanks = options.topologyRanks;
   out.route = options.route;
   out.stageQuota = options.stageQuota;
-  // On request (BYWAY_MAPPED=1) until the death of a process is told as soon as by messages:
-  // torchrun ends the others within its monitor's interval.
-  if (std::getenv("BYWAY_MAPPED") == nullptr) out.mapped = false;
   out.timeout = static_cast<Seconds>(options.timeout.count()) * 1e-3;
   return out;
 }
