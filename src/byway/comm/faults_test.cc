@@ -389,6 +389,22 @@ TEST_F(FaultsInProcesses, EveryCollective) {
   runJob(std::move(cells));
 }
 
+// Not only when the second is over that calls get which may yet end well.
+TEST_F(FaultsInProcesses, ADeathEndsWhatWaitsForItAtOnce) {
+  std::vector<Cell> cells(4);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    cells[i].fault = Fault::Killed;
+    cells[i].collective = 0;
+    cells[i].members = kRanks - static_cast<int>(i);
+    cells[i].count = i % 2 == 0 ? 1000 : 30000;
+    cells[i].victim = static_cast<int>(i);
+    cells[i].delayUs = 3000;
+  }
+  Job job(cells);
+  job.run();
+  for (std::size_t i = 0; i < cells.size(); ++i) EXPECT_LT(job.longest(i), 0.8) << "cell " << i;
+}
+
 // A member, then a helper, then ranks of what is left, in every `step`th collective.
 void killInCollectives(int step) {
   std::mt19937_64 random(6);
