@@ -22,6 +22,7 @@
 #include <gtest/gtest.h>
 
 #include "byway/comm/fault_cell_test_util.h"
+#include "byway/transport/ucx/sanitizer_test_util.h"
 
 namespace byway::faults {
 namespace {
@@ -355,10 +356,7 @@ void runJob(std::vector<Cell> cells) {
 class FaultsInProcesses : public testing::Test {
  protected:
   void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "the sanitizers' process_vm_readv takes UCX's own reachability probe for a "
-                    "fault";
-#endif
+    if (const char* why = notWithSanitizers()) GTEST_SKIP() << why;
   }
 };
 

@@ -19,6 +19,7 @@
 #include "byway/comm/random_call_test_util.h"
 #include "byway/comm/rendezvous.h"
 #include "byway/executor/engine.h"
+#include "byway/transport/ucx/sanitizer_test_util.h"
 
 namespace byway {
 namespace {
@@ -125,9 +126,7 @@ void sampleOverUcx(int n, int rank, const std::string& folder, int calls) {
 class OverUcx : public testing::TestWithParam<int> {};
 
 TEST_P(OverUcx, SampleEqualsTheInterpreter) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizers' process_vm_readv takes UCX's own reachability probe for a fault";
-#endif
+  if (const char* why = notWithSanitizers()) GTEST_SKIP() << why;
   const int n = GetParam();
   const auto results = runProcesses(
       n, 100, [n](int rank, const std::string& folder) { sampleOverUcx(n, rank, folder, 120); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "byway/base/fence.h"
 #include "byway/executor/channel.h"
 
 namespace byway {
@@ -35,7 +36,7 @@ void Channel::updateDone() {
 // What was written before is seen by a rank that says afterwards that it sleeps, and looks again.
 void Channel::wakeSleepers() {
   if (!broughtData_ && !broughtSpace_) return;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  threadFence(std::memory_order_seq_cst);
   for (int r = 0; r < ranks(); ++r) {
     if (r == rank()) continue;
     const Board::Sleep sleep = board()->sleepOf(r);
@@ -53,7 +54,7 @@ bool Channel::prepareSleep(bool onBoard) {
   const bool forSpace = std::any_of(operations_.begin(), operations_.end(),
                                     [](const auto& one) { return one->awaitsSpace(); });
   board()->setSleep(forSpace ? Board::Sleep::ForSpace : Board::Sleep::ForData, !onBoard);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  threadFence(std::memory_order_seq_cst);
   compareCalls();
   if (!advance()) return true;
   endSleep();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "byway/base/fence.h"
 #include "byway/executor/collective_round.h"
 #include "byway/kernels/stream_copy.h"
 
@@ -323,7 +324,7 @@ bool CollectiveOperation::readAt(const Located& at, std::uint64_t offset, void* 
     offset = 0;
   }
   // What was read before this is good.
-  std::atomic_thread_fence(std::memory_order_acquire);
+  threadFence(std::memory_order_acquire);
   return bytes == 0 && at.line->isWithdrawn.load(std::memory_order_acquire) == 0;
 }
 

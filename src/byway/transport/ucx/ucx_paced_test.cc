@@ -4,6 +4,7 @@
 
 #include "byway/transport/paced/paced_wire.h"
 #include "byway/transport/test_world.h"
+#include "byway/transport/ucx/sanitizer_test_util.h"
 #include "byway/transport/ucx/test_processes.h"
 #include "byway/transport/ucx/ucx_wire.h"
 
@@ -181,6 +182,7 @@ Measured runPaced(const char* flows) {
 // A flow takes bytes / rate within 2 %, alone and among 56. A run whose ranks did not get the cores
 // says nothing when it is slow; too fast no run may be.
 TEST_P(UcxPaced, FlowsTakeBytesOverRate) {
+  if (const char* why = notWithSanitizers()) GTEST_SKIP() << why;
   constexpr double kBusyMachine = 0.5;
   Measured run;
   for (int i = 0; i < 3; ++i) {

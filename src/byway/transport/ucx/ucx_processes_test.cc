@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "byway/transport/test_world.h"
+#include "byway/transport/ucx/sanitizer_test_util.h"
 #include "byway/transport/ucx/test_processes.h"
 #include "byway/transport/ucx/ucx_wire.h"
 
@@ -122,6 +123,7 @@ const bool isRank = testing::runAsRank(
     {{"exchange", exchangeBody}, {"silent", silentPeerBody}, {"close", closeOnSilentPeerBody}});
 
 TEST(UcxProcesses, ExchangeAmongEight) {
+  if (const char* why = notWithSanitizers()) GTEST_SKIP() << why;
   ASSERT_FALSE(isRank);
   Processes ranks(8, "exchange");
   for (int r = 0; r < 8; ++r) EXPECT_EQ(ranks.wait(r), 0) << r;
@@ -133,6 +135,7 @@ INSTANTIATE_TEST_SUITE_P(UcxProcesses, UcxSilentPeer,
                                             ::testing::Values("stopped", "killed")));
 
 TEST_P(UcxSilentPeer, CancelAndCloseAreBounded) {
+  if (const char* why = notWithSanitizers()) GTEST_SKIP() << why;
   const auto [body, how] = GetParam();
   Processes ranks(2, body, how);
   const Seconds deadline = SteadyClock::instance().now() + 30;
