@@ -38,8 +38,7 @@ constexpr Seconds kYieldOnBoard = 100e-6;
 // A sleep on a board (a futex) sees nothing of the transport, which is looked after in between.
 constexpr Seconds kSleepOnBoard = 2e-3;
 constexpr Seconds kCloseTransport = 2.0;
-constexpr std::int32_t kRankOfSender = -1;  // source: whichever rank the sending process is
-constexpr Seconds kFar = 1e18;              // drive() takes kNever for "stop"
+constexpr Seconds kFar = 1e18;  // drive() takes kNever for "stop"
 
 std::atomic<unsigned> forkGeneration{0};
 
@@ -48,16 +47,6 @@ void watchForks() {
   static const int once = pthread_atfork(nullptr, nullptr, [] { ++forkGeneration; });
   (void)once;
 }
-
-// Callbacks that this thread is to run, and those of the callback that it is within.
-struct Batch {
-  Engine* engine = nullptr;
-  std::vector<std::function<void()>> callbacks;
-  std::size_t next = 0;
-  Batch* outer = nullptr;
-};
-
-thread_local Batch* current = nullptr;
 
 std::chrono::duration<double> secondsUntil(Seconds until, const Clock& clock) {
   constexpr Seconds kLongest = 3600;
@@ -306,72 +295,6 @@ bool Engine::workAtLeisure() {
                      [](const auto& entry) { return entry.second->advanceAtLeisure(); });
 }
 
-// A callback may wait for other calls or take its time, so a waiter gives up the right to drive
-// meanwhile. False when somebody else has it afterwards.
-bool Engine::runCallbacks(std::unique_lock<std::mutex>& lock, bool asWaiter) {
-  if (callbacks_.empty()) return true;
-  if (asWaiter) {
-    driving_ = false;
-    --waiters_;
-  }
-  changed_.notify_all();
-  while (!callbacks_.empty()) {
-    auto callbacks = std::exchange(callbacks_, {});
-    lock.unlock();
-    runBatch(std::move(callbacks));
-    lock.lock();
-  }
-  if (!asWaiter) return true;
-  ++waiters_;
-  if (driving_) return false;
-  return driving_ = true;
-}
-
-void Engine::runBatch(std::vector<std::function<void()>> callbacks) {
-  Batch batch{this, std::move(callbacks), 0, current};
-  current = &batch;
-  while (batch.next < batch.callbacks.size()) {
-    const auto callback = std::move(batch.callbacks[batch.next++]);
-    try {
-      callback();
-    } catch (const std::exception& e) {
-      log(LogLevel::Error, std::string("byway: a completion callback threw: ") + e.what());
-    } catch (...) {
-      log(LogLevel::Error, "byway: a completion callback threw");
-    }
-  }
-  current = batch.outer;
-}
-
-void Engine::callbackMayBlock() {
-  std::set<Engine*> engines;
-  for (const Batch* batch = current; batch != nullptr; batch = batch->outer) {
-    engines.insert(batch->engine);
-  }
-  for (Engine* const engine : engines) engine->leaveToOthers();
-}
-
-void Engine::leaveToOthers() {
-  const Guard guard(*this);
-  for (Batch* batch = current; batch != nullptr; batch = batch->outer) {
-    if (batch->engine != this) continue;
-    for (; batch->next < batch->callbacks.size(); ++batch->next) {
-      callbacks_.push_back(std::move(batch->callbacks[batch->next]));
-    }
-  }
-  if (leader_ == std::this_thread::get_id() && !stopping_) {
-    leader_ = {};
-    ++threadsAway_;
-    if (followers_ > 0)
-      leaderGone_.notify_all();
-    else
-      threads_.emplace_back([this] { threadMain(); });
-  }
-  alarmDriver();
-  changed_.notify_all();
-  callThread();
-}
-
 // Lets threads that want the lock have it: a mutex alone may hand it back to the one that drives.
 void Engine::giveWay(std::unique_lock<std::mutex>& lock) {
   while (wanting_.load(std::memory_order_relaxed) > 0) {
@@ -566,82 +489,6 @@ void Engine::lead(std::unique_lock<std::mutex>& lock) {
     }
     restsLong_ = false;
     lock.lock();
-  }
-}
-
-bool Engine::dataArrived(const MatchKey& key, const Stamp& stamp) {
-  const auto it = channels_.find(key.communicator);
-  return it == channels_.end() || it->second->dataArrived(key, stamp);
-}
-
-void Engine::controlArrived(PeerId from, std::span<const std::byte> payload) {
-  const auto message = decode(payload);
-  if (!message) {
-    log(LogLevel::Warning, "byway: dropped a malformed control message");
-    return;
-  }
-  const bool asks = message->kind == ControlKind::Ask;
-  if (ended_.count(message->communicator) != 0) {  // too late to matter
-    if (asks) answerFor(from, *message, Standing::Left);
-    return;
-  }
-  const auto it = channels_.find(message->communicator);
-  if (it != channels_.end()) {
-    act(*it->second, from, *message);
-  } else if (asks) {
-    answerFor(from, *message, Standing::NotEntered);
-  } else if (early_.size() < kMostEarlyMessages) {
-    early_.emplace_back(from, *message);
-  }
-}
-
-// For a communicator that is not here any more, or not yet.
-void Engine::answerFor(PeerId asker, const ControlMessage& question, Standing standing) {
-  // The asker knows which of its ranks this process is by its peer.
-  transport_->control(
-      asker, encode({ControlKind::Answer, question.communicator, kRankOfSender, ErrorCode::Timeout,
-                     question.sequence, question.messages, encode(RankStanding{standing, 0, {}})}));
-}
-
-void Engine::peerLost(PeerId peer) {
-  if (departed_.count(peer) == 0) lostAPeer_.store(true, std::memory_order_relaxed);
-  for (const auto& [id, channel] : channels_) channel->peerLost(peer);
-  changed_.notify_all();
-}
-
-void Engine::act(Channel& channel, PeerId from, const ControlMessage& received) {
-  ControlMessage message = received;
-  for (int r = 0; r < channel.ranks() && message.source == kRankOfSender; ++r) {
-    if (r != channel.rank() && channel.peer(r) == from) message.source = r;
-  }
-  const bool isRank = message.source >= 0 && message.source < channel.ranks() &&
-                      message.source != channel.rank() && channel.peer(message.source) == from;
-  if (!isRank) {
-    log(LogLevel::Warning, "byway: dropped a control message that does not come from its rank");
-    return;
-  }
-  switch (message.kind) {
-    case ControlKind::Broken:
-      channel.reported(Error(
-          message.code, "rank " + std::to_string(message.source) + " reported: " + message.text,
-          channel.rank(), message.sequence));
-      break;
-    case ControlKind::Refused:
-      channel.refused(message.source, static_cast<std::uint64_t>(message.sequence), message.text);
-      break;
-    case ControlKind::Goodbye:
-      departed_.insert(from);
-      channel.goodbye(message.source, static_cast<std::uint64_t>(message.sequence),
-                      message.messages);
-      break;
-    case ControlKind::Ask:
-      channel.asked(message);
-      break;
-    case ControlKind::Answer:
-      channel.answered(message);
-      break;
-    case ControlKind::Wake:
-      break;  // it has done its work
   }
 }
 
