@@ -13,6 +13,7 @@
 
 #include "byway/comm/communicator.h"
 #include "byway/comm/processes_test_util.h"
+#include "byway/transport/ucx/sanitizer_test_util.h"
 
 namespace byway {
 namespace {
@@ -74,6 +75,7 @@ void checkValues(Communicator& comm, std::size_t count, int call) {
 }
 
 TEST(HostProcesses, ValuesAtEverySizeMappedAndSent) {
+  if (const char* why = notWithSanitizers()) GTEST_SKIP() << why;
   expectSuccess(runProcesses(4, 60, [](int rank, const std::string& folder) {
     for (const bool mapped : {true, false}) {
       CommunicatorOptions options;
