@@ -160,6 +160,9 @@ void Channel::transferFailed(const Operation& operation, bool sends, int other, 
                                             sends ? "to" : "from", other),
                          rank(), operation.sequence()));
     case Outcome::Cancelled:
+      if (broken_) {  // that is the reason
+        return found(Error(broken_->code(), broken_->what(), rank(), operation.sequence()));
+      }
       if (givenUp_) return;
       givenUp_ = Error(
           ErrorCode::PeerLost,
@@ -280,6 +283,8 @@ void Channel::breakWith(const Error& error, bool tell) {
   broken_ = error;
   brokenAt_ = transport_.clock().now();
   failFrom(error, tell);
+  // A call that waited to learn why a transfer was given up has learnt it.
+  if (givenUp_) found(Error(error.code(), error.what(), rank(), givenUp_->sequence()));
   cancelled_ = false;
   cancelWhenMay();
 }

@@ -22,8 +22,9 @@ namespace {
 constexpr Seconds kShortestSpin = 0.5e-6;
 constexpr Seconds kLongestSpin = 50e-6;
 // A caller that makes call after call drives by itself, and waking the thread for each would cost
-// more than the call. So while calls come the thread looks every kGrace only; a call that nobody
-// waits for is held up by that at most, when it needs more than its caller could do at once.
+// more than the call. So while calls come the thread looks every kGrace only. If it then finds that
+// nobody has waited (for a future, one waits elsewhere), it drives from the next call on, until
+// somebody waits here again: only the first such call is held up.
 // Shorter rests keep a core from being idle long enough to take one of two ranks that share the
 // other.
 constexpr Seconds kGrace = 1e-3;
@@ -316,6 +317,7 @@ bool Engine::waitFor(const Predicate& over, Seconds until) {
       continue;
     }
     driving_ = true;
+    callersDrive_ = true;
     const bool mine = drive(lock, true, [&] {
       if (over()) return kNever;
       return until;
@@ -325,10 +327,7 @@ bool Engine::waitFor(const Predicate& over, Seconds until) {
     changed_.notify_all();
   }
   const bool isLast = --waiters_ == 0;
-  const bool rest = std::any_of(channels_.begin(), channels_.end(), [](const auto& one) {
-    return one.second->operationsUnderWay() > 0;
-  });
-  if (isLast && rest && restsLong_) callThread();
+  if (isLast && restsLong_ && hasCalls()) callThread();
   return over();
 }
 
@@ -435,6 +434,11 @@ void Engine::wakeSleeper() {
   }
 }
 
+bool Engine::hasCalls() const {
+  return std::any_of(channels_.begin(), channels_.end(),
+                     [](const auto& one) { return one.second->operationsUnderWay() > 0; });
+}
+
 // False when it was called before the time was over.
 bool Engine::rest(Seconds pause) {
   timespec time{};
@@ -472,7 +476,7 @@ void Engine::threadMain() {
 void Engine::lead(std::unique_lock<std::mutex>& lock) {
   const auto self = std::this_thread::get_id();
   std::uint64_t seen = calls_;
-  const auto others = [&] { return waiters_ > 0 || calls_ != seen; };
+  const auto others = [&] { return waiters_ > 0 || (callersDrive_ && calls_ != seen); };
   const auto leads = [&] { return !stopping_ && leader_ == self; };
   while (leads()) {
     if (!others()) {
@@ -485,6 +489,10 @@ void Engine::lead(std::unique_lock<std::mutex>& lock) {
       const bool more = calls_ != seen;
       seen = calls_;
       if (!rest(pause)) break;
+      if (waiters_ == 0 && lock.try_lock()) {
+        if (waiters_ == 0 && hasCalls()) callersDrive_ = false;
+        lock.unlock();
+      }
       pause = more || calls_ != seen ? kGrace : std::min(2 * pause, kLongestRest);
     }
     restsLong_ = false;

@@ -124,6 +124,7 @@ class Engine final : private ArrivalSink {
   void leaveToOthers();
   void block(std::unique_lock<std::mutex>& lock, Seconds until);
   Channel* onBoardAlone() const;
+  bool hasCalls() const;
   void endSleep();
   void wakeSleeper();
   void alarmDriver();
@@ -141,7 +142,9 @@ class Engine final : private ArrivalSink {
   std::condition_variable changed_;      // a wait may be over, or the right to drive is free
   std::atomic<int> wanting_{0};          // threads that want the lock
   std::atomic<int> waiters_{0};          // callers in waitFor
-  std::atomic<std::uint64_t> calls_{0};  // submitted; while they come, callers drive
+  std::atomic<std::uint64_t> calls_{0};  // submitted
+  std::atomic<bool> callersDrive_{
+      true};  // while calls come, those who make them wait for them here
   int mostRanksHere_ = 0;
   Seconds spin_ = 10e-6;                    // how long to spin, while ranks do not exceed cores
   Seconds lastProgress_ = 0;                // of the transport
