@@ -22,7 +22,6 @@
 namespace byway {
 namespace {
 
-constexpr double kUnitBytes = 64;  // bind.h
 constexpr std::size_t kBuilt = 3;  // candidates of a kind that are built, the best by estimate
 constexpr std::string_view kPacking = "packing";
 constexpr int kEstimatesMislead = 16;  // on irregular cells of up to so many ranks all are built
@@ -129,7 +128,8 @@ class Choice {
     for (int from = 0; from < topology_.ranks; ++from) {
       for (int to = 0; to < topology_.ranks; ++to) {
         if (isMember(from) && isMember(to)) continue;
-        shared_->links[static_cast<std::size_t>(from * topology_.ranks + to)] *= cell_.helperShare;
+        const auto row = static_cast<std::size_t>(from) * static_cast<std::size_t>(topology_.ranks);
+        shared_->links[row + static_cast<std::size_t>(to)] *= cell_.helperShare;
       }
     }
   }

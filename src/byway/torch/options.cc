@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "byway/torch/options.h"
 
-
 namespace byway::pytorch {
 
 c10::intrusive_ptr<GroupOptions> optionsFrom(

@@ -67,7 +67,7 @@ class World {
  public:
   explicit World(int ranks, TransportOptions options = {}) : World(ranks, {}, 0, options) {}
   // With a rate for each directed link (from, to).
-  World(int ranks, std::function<LinkRate(int from, int to)> rate, Seconds tick,
+  World(int ranks, const std::function<LinkRate(int from, int to)>& rate, Seconds tick,
         TransportOptions options = {}, PortLimits ports = {}) {
     for (int r = 0; r < ranks; ++r) {
       auto wire = makeInprocWire(fabric, clock);

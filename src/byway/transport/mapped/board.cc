@@ -71,6 +71,7 @@ bool copyFrom(std::uint64_t pid, std::uint64_t address, void* to, std::size_t by
   auto* out = static_cast<std::byte*>(to);
   while (bytes > 0) {
     const iovec mine{out, bytes};
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of another process
     const iovec theirs{reinterpret_cast<void*>(address), bytes};
     const ssize_t got = process_vm_readv(static_cast<pid_t>(pid), &mine, 1, &theirs, 1, 0);
     if (got <= 0) return false;
@@ -334,6 +335,7 @@ void Board::sleep(Seconds longest) {
 bool Board::read(int from, std::uint64_t address, void* to, std::size_t bytes) const {
   const Part& there = part(from);
   if (!there.isOwnProcess) return copyFrom(there.pid, address, to, bytes);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): as it came through shared memory
   std::memcpy(to, reinterpret_cast<const void*>(address), bytes);
   return true;
 }

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -121,10 +122,10 @@ class Processes {
     shared_ = static_cast<Shared*>(
         mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0));
     for (int r = 0; r < size; ++r) {
-      const std::string text = std::string(kChildVariable) + "=" + std::to_string(r) + " " +
-                               std::to_string(size) + " " + std::to_string(memory_) + " " + body +
-                               " " + argument;
-      pids_.push_back(start(text));
+      std::ostringstream text;
+      text << kChildVariable << '=' << r << ' ' << size << ' ' << memory_ << ' ' << body << ' '
+           << argument;
+      pids_.push_back(start(text.str()));
     }
   }
   ~Processes() {
