@@ -31,8 +31,8 @@ class Work {
   std::exception_ptr error() const;
   // Calls it when done, on a thread of the library or of another waiter, or at once.
   void whenDone(std::function<void()> callback) const;
-  // Said within such a callback before it waits for something that another callback brings (what
-  // it may wait for without: any Work). Other threads run those from here on.
+  // To be called within such a callback before it waits for what another callback brings: other
+  // threads run those from then on. It may wait for a Work without.
   static void callbackMayBlock();
   // The rank that a receive's data came from (receive `index` of a batch), once it is done; else
   // -1.

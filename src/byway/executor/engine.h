@@ -121,7 +121,7 @@ class Engine final : private ArrivalSink {
   void giveWay(std::unique_lock<std::mutex>& lock);
   bool runCallbacks(std::unique_lock<std::mutex>& lock, bool asWaiter);
   void runBatch(std::vector<std::function<void()>> callbacks);
-  void leaveToOthers();
+  void leaveToOthers(std::vector<std::function<void()>> callbacks);
   void block(std::unique_lock<std::mutex>& lock, Seconds until);
   Channel* onBoardAlone() const;
   bool hasCalls() const;
@@ -139,12 +139,11 @@ class Engine final : private ArrivalSink {
   std::unique_ptr<Transport> transport_;
   EngineOptions options_;
   std::mutex mutex_;
-  std::condition_variable changed_;      // a wait may be over, or the right to drive is free
-  std::atomic<int> wanting_{0};          // threads that want the lock
-  std::atomic<int> waiters_{0};          // callers in waitFor
-  std::atomic<std::uint64_t> calls_{0};  // submitted
-  std::atomic<bool> callersDrive_{
-      true};  // while calls come, those who make them wait for them here
+  std::condition_variable changed_;       // a wait may be over, or the right to drive is free
+  std::atomic<int> wanting_{0};           // threads that want the lock
+  std::atomic<int> waiters_{0};           // callers in waitFor
+  std::atomic<std::uint64_t> calls_{0};   // submitted
+  std::atomic<bool> callersDrive_{true};  // those who make calls wait for them here
   int mostRanksHere_ = 0;
   Seconds spin_ = 10e-6;                    // how long to spin, while ranks do not exceed cores
   Seconds lastProgress_ = 0;                // of the transport

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An engine's completion callbacks, which run outside its lock.
+#include <algorithm>
+#include <cstddef>
 #include <exception>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -60,21 +63,18 @@ void Engine::runBatch(std::vector<std::function<void()>> callbacks) {
 }
 
 void Engine::callbackMayBlock() {
-  std::set<Engine*> engines;
-  for (const Batch* batch = current; batch != nullptr; batch = batch->outer) {
-    engines.insert(batch->engine);
+  for (Batch* batch = current; batch != nullptr; batch = batch->outer) {
+    const auto rest = batch->callbacks.begin() + static_cast<std::ptrdiff_t>(batch->next);
+    std::vector<std::function<void()>> later(std::make_move_iterator(rest),
+                                             std::make_move_iterator(batch->callbacks.end()));
+    batch->callbacks.erase(rest, batch->callbacks.end());
+    batch->engine->leaveToOthers(std::move(later));
   }
-  for (Engine* const engine : engines) engine->leaveToOthers();
 }
 
-void Engine::leaveToOthers() {
+void Engine::leaveToOthers(std::vector<std::function<void()>> callbacks) {
   const Guard guard(*this);
-  for (Batch* batch = current; batch != nullptr; batch = batch->outer) {
-    if (batch->engine != this) continue;
-    for (; batch->next < batch->callbacks.size(); ++batch->next) {
-      callbacks_.push_back(std::move(batch->callbacks[batch->next]));
-    }
-  }
+  std::move(callbacks.begin(), callbacks.end(), std::back_inserter(callbacks_));
   if (leader_ == std::this_thread::get_id() && !stopping_) {
     leader_ = {};
     ++threadsAway_;
