@@ -12,12 +12,12 @@ Exit status 1 if the overlap is above 1.3 or the cost above 1.5.
 
 import argparse
 import json
-import multiprocessing
 import statistics
 import sys
-import tempfile
 import time
 import warnings
+
+import ranks
 
 OVERLAP_BAR, COST_BAR = 1.3, 1.5
 TRANSFER_S, RATE = 0.1, 20_000_000  # bytes per second
@@ -115,7 +115,7 @@ def _cost(rank, size):
     return {"eager_call_s": eager, "compiled_call_s": compiled, "cost": compiled / eager}
 
 
-def _rank(rank, size, folder, queue):
+def _rank(rank, size, store, report):
     import torch
     import torch.distributed as dist
 
@@ -128,13 +128,16 @@ def _rank(rank, size, folder, queue):
         ("cost", _cost, None),
         ("overlap", _overlap, byway.torch.Options(pace=str(RATE))),
     ):
-        store = dist.FileStore(f"{folder}/{name}", size)
         dist.init_process_group(
-            "byway", rank=rank, world_size=size, store=store, pg_options=options
+            "byway",
+            rank=rank,
+            world_size=size,
+            store=dist.FileStore(f"{store}-{name}", size),
+            pg_options=options,
         )
         results[name] = measure(rank, size)
         dist.destroy_process_group()
-    queue.put((rank, results))
+    report(results)
 
 
 def main():
@@ -144,22 +147,11 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
     options = parser.parse_args()
-    spawn = multiprocessing.get_context("spawn")
-    queue = spawn.Queue()
-    with tempfile.TemporaryDirectory(prefix="byway-bench-") as folder:
-        ranks = [
-            spawn.Process(target=_rank, args=(r, options.ranks, folder, queue), daemon=True)
-            for r in range(options.ranks)
-        ]
-        for process in ranks:
-            process.start()
-        results = dict(queue.get(timeout=900) for _ in ranks)
-        for process in ranks:
-            process.join()
-    worst = max(results.values(), key=lambda r: r["overlap"]["overlap_compiled"])
+    results = list(ranks.reports(options.ranks, _rank))
+    worst = max(results, key=lambda r: r["overlap"]["overlap_compiled"])
     overlap, cost = (
         worst["overlap"],
-        max((r["cost"] for r in results.values()), key=lambda c: c["cost"]),
+        max((r["cost"] for r in results), key=lambda c: c["cost"]),
     )
     print(
         f"overlap  {overlap['overlap_compiled']:.2f} compiled, "

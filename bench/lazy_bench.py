@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import json
 import os
-import pathlib
 import statistics
 import sys
-import tempfile
 import time
+
+import ranks
 
 RANKS = 2
 SIZES = {64: 40, 256: 3}  # steps of a sample: about a tenth of a second
@@ -202,7 +202,7 @@ def overlap() -> dict:
     }
 
 
-def _rank(rank: int, name: str, store: str) -> None:
+def _rank(rank: int, size: int, store: str, report, name: str) -> None:
     import byway.lazy
     import torch
     import torch.distributed as dist
@@ -211,39 +211,24 @@ def _rank(rank: int, name: str, store: str) -> None:
 
     torch.set_num_threads(1)
     byway.lazy.init()
-    dist.init_process_group(
-        "byway", rank=rank, world_size=RANKS, store=dist.FileStore(store, RANKS)
-    )
+    dist.init_process_group("byway", rank=rank, world_size=size, store=dist.FileStore(store, size))
     result = {"cost": cost, "overlap": overlap}[name]()
     if rank == 0:
-        print(json.dumps({"byway": "lazy_bench", "what": name, "ranks": RANKS, **result}))
+        report(result)
     dist.barrier()
     dist.destroy_process_group()
-    if not result["met"] and rank == 0:
-        sys.exit(1)
 
 
 def main() -> int:
     if sys.argv[1:] not in (["cost"], ["overlap"]):
         print(__doc__)
         return 2
-    import multiprocessing
-
     os.environ["OMP_NUM_THREADS"] = "1"
     if sys.argv[1] == "overlap":
         os.environ["BYWAY_PACE"] = str(PACE)
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-    spawn = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
-        processes = [
-            spawn.Process(target=_rank, args=(rank, sys.argv[1], f"{folder}/store"))
-            for rank in range(RANKS)
-        ]
-        for process in processes:
-            process.start()
-        for process in processes:
-            process.join()
-    return max(abs(process.exitcode) for process in processes)
+    (result,) = ranks.reports(RANKS, _rank, sys.argv[1])
+    print(json.dumps({"byway": "lazy_bench", "what": sys.argv[1], "ranks": RANKS, **result}))
+    return int(not result["met"])
 
 
 if __name__ == "__main__":

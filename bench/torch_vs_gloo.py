@@ -14,14 +14,13 @@ below 1.3. Only ratios are printed: absolute times of a busy machine mean nothin
 import argparse
 import json
 import math
-import multiprocessing
 import pathlib
 import statistics
 import sys
-import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+import ranks
+
 FEWEST, MOST, WITHIN = 15, 60, 0.03
 MEAN_BAR, LARGE_BAR, LARGE = 3.0, 1.3, 1 << 20
 SIZES = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 8 << 20, 64 << 20]
@@ -99,8 +98,7 @@ def _cell(call, byway, gloo) -> list[float]:
     return ratios
 
 
-def _rank(rank: int, size: int, store: str, asked, out) -> None:
-    sys.path.insert(0, str(ROOT / "python"))
+def _rank(rank: int, size: int, store: str, report, asked) -> None:
     import torch
     import torch.distributed as dist
 
@@ -118,39 +116,25 @@ def _rank(rank: int, size: int, store: str, asked, out) -> None:
                     continue
                 ratios = _cell(calls[collective], byway, gloo)
                 if rank == 0:
-                    out.put((collective, dtype, nbytes, size, ratios))
-    if rank == 0:
-        out.put(None)
+                    report((collective, dtype, nbytes, size, ratios))
     dist.destroy_process_group()
 
 
 def measure(size: int, asked) -> list[dict]:
-    spawn = multiprocessing.get_context("spawn")
     cells = []
-    with tempfile.TemporaryDirectory(prefix="byway-bench-") as folder:
-        out = spawn.Queue()
-        processes = [
-            spawn.Process(target=_rank, args=(r, size, f"{folder}/store", asked, out), daemon=True)
-            for r in range(size)
-        ]
-        for process in processes:
-            process.start()
-        while (got := out.get(timeout=1800)) is not None:
-            collective, dtype, nbytes, _, ratios = got
-            low, high = interval(ratios)
-            median = statistics.median(ratios)
-            cell = {"collective": collective, "dtype": dtype, "bytes": nbytes, "ranks": size}
-            cell |= {"ratio": median, "interval": [low, high], "samples": len(ratios)}
-            cell["decided"] = high - low < 2 * WITHIN * median or low > 1 or high < 1
-            cells.append(cell)
-            mark = "" if cell["decided"] else "  undecided"
-            print(
-                f"{size} ranks  {collective:<24}{dtype:<10}{nbytes:>10} B  {median:7.2f}  "
-                f"[{low:.2f}, {high:.2f}]{mark}",
-                flush=True,
-            )
-        for process in processes:
-            process.join(30)
+    for collective, dtype, nbytes, _, ratios in ranks.reports(size, _rank, asked):
+        low, high = interval(ratios)
+        median = statistics.median(ratios)
+        cell = {"collective": collective, "dtype": dtype, "bytes": nbytes, "ranks": size}
+        cell |= {"ratio": median, "interval": [low, high], "samples": len(ratios)}
+        cell["decided"] = high - low < 2 * WITHIN * median or low > 1 or high < 1
+        cells.append(cell)
+        mark = "" if cell["decided"] else "  undecided"
+        print(
+            f"{size} ranks  {collective:<24}{dtype:<10}{nbytes:>10} B  {median:7.2f}  "
+            f"[{low:.2f}, {high:.2f}]{mark}",
+            flush=True,
+        )
     return cells
 
 

@@ -12,6 +12,7 @@ from torch._subclasses.functional_tensor import FunctionalTensorMode
 from torch.distributed import distributed_c10d as c10d
 
 from . import groups, ops
+from .ops import some
 
 _OPS = torch.ops._c10d_functional
 _PLAIN = torch._C.DispatchKey.Python
@@ -68,8 +69,8 @@ def _tie_byway_op(op):
 
 
 def _run(token, kind, ins, outs, group, op="", peers=(), in_splits=(), out_splits=()):
-    torch.ops.byway.run.default(token, kind, ins, outs, group, op, None, None, list(peers), [],
-                                list(in_splits), list(out_splits), -1, False)  # fmt: skip
+    torch.ops.byway.run.default(token, kind, ins, outs, group, op, None, None, some(peers), None,
+                                some(in_splits), some(out_splits), -1, False)  # fmt: skip
 
 
 # Each takes the token and the operator's own arguments, and returns what the operator returns.

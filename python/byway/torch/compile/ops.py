@@ -60,6 +60,11 @@ def _store(outs, buffers):
             out.copy_(torch.view_as_complex(buffer))
 
 
+def some(values):
+    """The operators take None for a list that the call has no use for."""
+    return list(values) if len(values) > 0 else None
+
+
 class Options:
     """The arguments that `run` and `start` share."""
 
@@ -97,8 +102,8 @@ class Options:
     def values(self, ins, outs):
         """In the schema's order, for a call on these tensors or on their real parts."""
         is_complex = any(t.is_complex() for t in [*ins, *outs])
-        return (self.group, self.op, self.scale, self.factor, list(self.peers), list(self.tags),
-                list(self.in_splits), list(self.out_splits), self.timeout, is_complex)  # fmt: skip
+        return (self.group, self.op, self.scale, self.factor, some(self.peers), some(self.tags),
+                some(self.in_splits), some(self.out_splits), self.timeout, is_complex)  # fmt: skip
 
 
 def run(kind, ins, outs, options):
