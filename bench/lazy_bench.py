@@ -3,7 +3,8 @@
 """Lazy mode's cost, and its overlap of calls with computation; two processes of this host.
 
     bench/lazy_bench.py cost       recording a call; a step of 20 x (matmul, tanh, all_reduce) on
-                                   square matrices of SIZES against the eager loop, in alternation
+                                   square matrices of SIZES against the eager loop, in alternation,
+                                   and the same step without its calls
     bench/lazy_bench.py overlap    one lazy step with an asynchronous all_reduce on paced links and
                                    computation that does not need it, against each alone
 
@@ -15,6 +16,7 @@ bar is missed. BYWAY_TORCH_EXTENSION names the extension, as in the tests.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import statistics
@@ -105,14 +107,23 @@ def recording(count: int = 200) -> float:
 
 
 def step_cost(size: int, steps: int) -> dict:
+    """A step with its calls, and without: what the lazy tensors cost by themselves."""
+    import torch.distributed as dist
+
+    average = functools.partial(dist.all_reduce, op=dist.ReduceOp.AVG)
+    whole, alone = lazy_over_eager(size, steps, average), lazy_over_eager(size, steps, None)
+    return {**whole, "without_calls": alone["lazy_over_eager"]}
+
+
+def lazy_over_eager(size: int, steps: int, call) -> dict:
     import torch
     import torch._lazy
-    import torch.distributed as dist
 
     def program(x, weight):
         for _ in range(LENGTH):
             x = (x @ weight).tanh()
-            dist.all_reduce(x, dist.ReduceOp.AVG)
+            if call:
+                call(x)
         return x
 
     start, matrix = torch.ones(size, size) / size, torch.full((size, size), 1 / size)
