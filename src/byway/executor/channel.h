@@ -89,6 +89,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Transport& transport() { return transport_; }
   MessageOrder& messages() { return messages_; }
   Board* board() const { return options_.board.get(); }
+  const std::shared_ptr<Board>& sharedBoard() const { return options_.board; }
   // Something was written to the board for other ranks: those that sleep are woken in advance().
   void broughtData() { broughtData_ = true; }
   // Where mapped sums put what they read from another rank's memory: `count` parts of

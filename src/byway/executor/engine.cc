@@ -13,6 +13,7 @@
 
 #include "byway/base/cores.h"
 #include "byway/base/log.h"
+#include "byway/executor/waiting_place.h"
 
 namespace byway {
 namespace {
@@ -38,6 +39,8 @@ constexpr Seconds kYield = 20e-6;
 constexpr Seconds kYieldOnBoard = 100e-6;
 // A sleep on a board (a futex) sees nothing of the transport, which is looked after in between.
 constexpr Seconds kSleepOnBoard = 2e-3;
+// A rank that has stepped aside from another does not for so long: it costs some 20 us.
+constexpr Seconds kApart = 1e-3;
 constexpr Seconds kCloseTransport = 2.0;
 constexpr Seconds kFar = 1e18;  // drive() takes kNever for "stop"
 
@@ -335,6 +338,7 @@ bool Engine::waitFor(const Predicate& over, Seconds until) {
 template <typename Predicate>
 bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Predicate& over) {
   Seconds idleSince = kNever;
+  WaitingPlace place;
   const bool spins = mostRanksHere_ > 0 && mostRanksHere_ <= coresHere();
   for (unsigned turn = 1;; ++turn) {
     // Asked first after every moment without the lock: whoever drives now may be asleep, and would
@@ -362,11 +366,19 @@ bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Pred
     const Seconds idle = now - idleSince;
     if (spins && idle < spin_) continue;
     if (idle < (onBoard && !spins ? kYieldOnBoard : kYield + (spins ? spin_ : 0))) {
+      const Channel* const alone = spins ? onBoardAlone() : nullptr;
+      const bool steps =
+          alone != nullptr && place.isShared(alone->sharedBoard()) && now >= mayStepAside_;
+      if (steps) mayStepAside_ = now + kApart;
       lock.unlock();
-      sched_yield();
+      if (steps)
+        place.stepAside();
+      else
+        sched_yield();
       lock.lock();
       continue;
     }
+    place.leave();
     if (!workAtLeisure()) block(lock, until);
     idleSince = kNever;
     turn = kBoardTurns - 1;

@@ -146,6 +146,7 @@ class Engine final : private ArrivalSink {
   std::atomic<bool> callersDrive_{true};  // those who make calls wait for them here
   int mostRanksHere_ = 0;
   Seconds spin_ = 10e-6;                    // how long to spin, while ranks do not exceed cores
+  Seconds mayStepAside_ = 0;                // to another core, from then on
   Seconds lastProgress_ = 0;                // of the transport
   bool driving_ = false;                    // one of them drives
   bool sleeping_ = false;                   // somebody is in transport.sleep(), or

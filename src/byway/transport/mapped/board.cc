@@ -39,6 +39,7 @@ struct Head {
   alignas(64) std::atomic<std::uint64_t> done;
   std::atomic<std::uint64_t> ended;
   alignas(64) std::atomic<std::uint32_t> sleep;  // Board::Sleep, and kElsewhere
+  alignas(64) std::atomic<int> waitsOn;          // a core's number and 1; 0: none
 };
 
 struct Slot {
@@ -330,6 +331,23 @@ void Board::sleep(Seconds longest) {
   time.tv_sec = static_cast<time_t>(longest);
   time.tv_nsec = static_cast<long>((longest - static_cast<double>(time.tv_sec)) * 1e9);
   syscall(SYS_futex, &word, FUTEX_WAIT, what, &time, nullptr, 0);
+}
+
+void Board::setWaitsOn(int core) {
+  auto& word = part(rank_).layout->head.waitsOn;
+  if (word.load(std::memory_order_relaxed) != core + 1) {
+    word.store(core + 1, std::memory_order_relaxed);
+  }
+}
+
+bool Board::sharesCore(std::vector<int>& taken) const {
+  taken.clear();
+  for (const auto& one : parts_) {
+    const int core = one->layout->head.waitsOn.load(std::memory_order_relaxed) - 1;
+    if (core >= 0 && one != parts_[static_cast<std::size_t>(rank_)]) taken.push_back(core);
+  }
+  const int mine = part(rank_).layout->head.waitsOn.load(std::memory_order_relaxed) - 1;
+  return mine >= 0 && std::find(taken.begin(), taken.end(), mine) != taken.end();
 }
 
 bool Board::read(int from, std::uint64_t address, void* to, std::size_t bytes) const {

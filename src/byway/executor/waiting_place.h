@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Keeps ranks of one host that wait for each other from one core (docs/host.md, "Waiting"). The
+// system is slow to part two that keep giving way to each other: neither seems to need a core.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "byway/base/clock.h"
+#include "byway/transport/mapped/board.h"
+
+namespace byway {
+
+// One wait of a rank, while it does not sleep.
+class WaitingPlace {
+ public:
+  WaitingPlace() = default;
+  ~WaitingPlace() { leave(); }
+  WaitingPlace(const WaitingPlace&) = delete;
+  WaitingPlace& operator=(const WaitingPlace&) = delete;
+
+  // Says on the board on which core this rank waits. True where another rank waits on the same.
+  bool isShared(const std::shared_ptr<Board>& board);
+  // After isShared(), without the engine's lock.
+  void stepAside();
+  // This rank does not wait any more, or sleeps.
+  void leave();
+
+ private:
+  std::shared_ptr<Board> board_;
+  std::vector<int> taken_;
+};
+
+}  // namespace byway
