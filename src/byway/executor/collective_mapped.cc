@@ -6,7 +6,7 @@
 
 #include "byway/base/fence.h"
 #include "byway/executor/collective_round.h"
-#include "byway/kernels/stream_copy.h"
+#include "byway/kernels/copy.h"
 
 namespace byway {
 namespace {
@@ -32,7 +32,7 @@ std::uint64_t totalOf(const std::vector<Buffer>& buffers) {
 
 void gather(const std::vector<Buffer>& from, std::byte* to) {
   for (const Buffer& buffer : from) {
-    std::memcpy(to, buffer.address, buffer.bytes);
+    copy(to, buffer.address, buffer.bytes);
     to += buffer.bytes;
   }
 }
@@ -262,7 +262,7 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
       if (request_.output.bytes() >= kStreamedBytes)
         streamCopy(to.address, data, to.bytes);
       else
-        std::memcpy(to.address, data, to.bytes);
+        copy(to.address, data, to.bytes);
       data += to.bytes;
     }
     doneWith(round, index);

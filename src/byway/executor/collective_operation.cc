@@ -2,14 +2,13 @@
 #include "byway/executor/collective_operation.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "byway/executor/collective_round.h"
-#include "byway/kernels/stream_copy.h"
+#include "byway/kernels/copy.h"
 #include "byway/schedule/loads.h"
 
 namespace byway {
@@ -428,11 +427,9 @@ bool CollectiveOperation::localSlice(Round& round, LocalQueue& queue, const Step
       const std::uint64_t bytes = count * b.widthBytes(step.to.width);
       const bool isLarge = step.to.space == Space::Output && inputs[0].space == Space::Input &&
                            request_.output.bytes() >= kStreamedBytes;
-      // Input and output are the same memory or apart.
-      if (isLarge && to.address != from[0].address) {
-        streamCopy(to.address, from[0].address, bytes);
-      } else if (to.address != from[0].address) {
-        std::memmove(to.address, from[0].address, bytes);
+      // The two are the same memory or apart.
+      if (to.address != from[0].address) {
+        (isLarge ? streamCopy : copy)(to.address, from[0].address, bytes);
       }
     } else {
       const ReduceSpec spec{request_.dtype,  request_.op,
