@@ -364,14 +364,9 @@ CallGroup everybody(const CommunicatorState& state) {
   return group;
 }
 
-void checkOrRefuse(CommunicatorState& state, const CallOptions& options,
-                   const std::function<void()>& check) {
-  try {
-    check();
-  } catch (const Error& error) {
-    if (!options.checkOnly) state.engine->refuse(*state.open(), error);
-    throw Error(error.code(), error.what(), state.rank);
-  }
+void refuseCall(CommunicatorState& state, const CallOptions& options, const Error& error) {
+  if (!options.checkOnly) state.engine->refuse(*state.open(), error);
+  throw Error(error.code(), error.what(), state.rank);
 }
 
 namespace {

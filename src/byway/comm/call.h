@@ -43,9 +43,18 @@ void bringPlan(CommunicatorState& state, const std::shared_ptr<ComingPlan>& comi
                const CallOptions& options);
 // All ranks in order.
 CallGroup everybody(const CommunicatorState& state);
+// Throws the error of a check as this rank's, after it has taken the call's number.
+[[noreturn]] void refuseCall(CommunicatorState& state, const CallOptions& options,
+                             const Error& error);
 // Runs a check that comes before submitCall(); what it throws takes the call's number, as there.
-void checkOrRefuse(CommunicatorState& state, const CallOptions& options,
-                   const std::function<void()>& check);
+template <typename Check>
+void checkOrRefuse(CommunicatorState& state, const CallOptions& options, const Check& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    refuseCall(state, options, error);
+  }
+}
 // What a call's plan would be; prepared plans are kept for the calls to come.
 std::shared_ptr<const Plan> planOf(CommunicatorState& state, const Call& call, bool prepare);
 

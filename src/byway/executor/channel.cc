@@ -44,7 +44,7 @@ void Channel::checkUsable() const {
 
 std::shared_ptr<CollectiveOperation> Channel::submit(OperationRequest request) {
   checkUsable();
-  const Seconds now = transport_.clock().now();
+  const Seconds now = this->now();
   const Seconds deadline = now + request.timeout;
   auto operation =
       std::make_shared<CollectiveOperation>(*this, std::move(request), nextSequence_, deadline);
@@ -78,7 +78,7 @@ void Channel::supply(CollectiveOperation& operation, OperationRequest request) {
 
 std::shared_ptr<Operation> Channel::submit(PointToPointRequest request) {
   checkUsable();
-  const Seconds now = transport_.clock().now();
+  const Seconds now = this->now();
   const Seconds deadline = now + request.timeout;
   auto operation = std::make_shared<PointToPointOperation>(*this, std::move(request), deadline);
   recordCreated(*operation, now);
@@ -90,7 +90,7 @@ std::shared_ptr<Operation> Channel::submit(PointToPointRequest request) {
 }
 
 void Channel::add(const std::shared_ptr<Operation>& operation) {
-  operation->setLateAt(transport_.clock().now() + options_.lateAfter);
+  operation->setLateAt(now() + options_.lateAfter);
   operations_.push_back(operation);
 }
 
@@ -423,13 +423,13 @@ bool Channel::retire() {
     return false;
   }
   const bool late = broken_ && transport_.clock().now() >= brokenAt_ + kDrainSeconds;
-  const auto over =
-      std::stable_partition(operations_.begin(), operations_.end(), [&](const auto& operation) {
-        return !operation->finished() && !(operation->failed() && late);
-      });
-  const bool any = over != operations_.end();
-  for (auto it = over; it != operations_.end(); ++it) {
-    Operation& operation = **it;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    if (!operations_[i]->finished() && !(operations_[i]->failed() && late)) {
+      std::swap(operations_[kept++], operations_[i]);
+      continue;
+    }
+    Operation& operation = *operations_[i];
     if (board() != nullptr && !operation.failed() && !operation.hearsAll()) {
       unchecked_.emplace_back(static_cast<std::uint64_t>(operation.sequence()), operation.stamp());
     }
@@ -437,12 +437,13 @@ bool Channel::retire() {
     if (operation.finished())
       operation.release();
     else
-      lingering_.push_back(*it);
+      lingering_.push_back(operations_[i]);
     operation.complete();
     recordEnded(operation);
     for (auto& callback : operation.takeCallbacks()) callbacks_.push_back(std::move(callback));
   }
-  operations_.erase(over, operations_.end());
+  const bool any = kept < operations_.size();
+  operations_.erase(operations_.begin() + static_cast<std::ptrdiff_t>(kept), operations_.end());
   std::erase_if(lingering_, [](const auto& operation) {
     if (!operation->finished()) return false;
     operation->release();

@@ -72,6 +72,17 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void asked(const ControlMessage& question);
   void answered(const ControlMessage& answer);
   std::uint64_t calls() const { return nextSequence_; }
+  // While one exists the channel takes `now` for the time, instead of asking the clock again.
+  class Moment {
+   public:
+    Moment(Channel& channel, Seconds now) : channel_(channel) { channel.now_ = now; }
+    ~Moment() { channel_.now_ = kNever; }
+    Moment(const Moment&) = delete;
+    Moment& operator=(const Moment&) = delete;
+
+   private:
+    Channel& channel_;
+  };
   // False for a message of a call that differs from this rank's: it must not be received.
   bool dataArrived(const MatchKey& key, const Stamp& stamp);
   // Before a sleep, on the board or in the transport: tells the other ranks what would end it, and
@@ -98,6 +109,11 @@ class Channel : public std::enable_shared_from_this<Channel> {
   static constexpr std::size_t kScratchBytes = std::size_t{128} << 10;
   static constexpr std::size_t kScratchStride = kScratchBytes + 4096 + 64;
   std::byte* scratch(std::size_t count);
+  // Empty, for a list of buffers that is read at once.
+  std::vector<Buffer>& buffers() {
+    buffers_.clear();
+    return buffers_;
+  }
   StageMemory& stage() { return stage_; }
   const StageMemory& stage() const { return stage_; }
   TraceLog* trace() { return trace_.get(); }  // null: nobody traces
@@ -112,6 +128,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   template <typename Fn>
   bool guarded(const Operation& operation, const Fn& fn);
+  Seconds now() const { return now_ == kNever ? transport_.clock().now() : now_; }
   void checkUsable() const;
   void add(const std::shared_ptr<Operation>& operation);
   // channel_inquiry.cc
@@ -142,6 +159,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void writeRecordsOnce();
 
   Transport& transport_;
+  Seconds now_ = kNever;  // Moment
   ChannelOptions options_;
   StageMemory stage_;
   MessageOrder messages_;  // of point-to-point calls
@@ -180,6 +198,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   bool cancelled_ = false;  // the transport was told, after the break
   std::vector<std::function<void()>> callbacks_;
   std::vector<std::byte> scratch_;
+  std::vector<Buffer> buffers_;
   bool broughtData_ = false, broughtSpace_ = false;
   // Calls that are over here and in which this rank did not hear from every other: they may have
   // made another call, which shows once they are over there, too.

@@ -21,13 +21,13 @@ void Channel::recordStarted(const Operation& operation) {
   if (record == nullptr) return;
   operation.describe(*record);  // what was not known at the call is now
   record->state = CallState::UnderWay;
-  record->started = transport_.clock().now();
+  record->started = now();
 }
 
 void Channel::recordEnded(const Operation& operation) {
   CallRecord* const record = recorder_.find(operation.record());
   if (record == nullptr) return;
-  record->ended = transport_.clock().now();
+  record->ended = trace_ ? transport_.clock().now() : now();
   record->state = CallState::Completed;
   if (const auto& failure = operation.failure()) {
     record->state = CallState::Failed;

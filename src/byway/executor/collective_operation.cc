@@ -278,8 +278,9 @@ Buffer CollectiveOperation::place(const Round& round, const Ref& ref, const Piec
   return buffer;
 }
 
-std::vector<Buffer> CollectiveOperation::buffersOf(const Round& round, const Ref& ref) const {
-  std::vector<Buffer> buffers;
+const std::vector<Buffer>& CollectiveOperation::buffersOf(const Round& round,
+                                                          const Ref& ref) const {
+  std::vector<Buffer>& buffers = channel_.buffers();
   const Binding& b = *round.bound;
   for (const Piece& piece : request_.schedule->schedule().piecesOf(ref)) {
     const Binding::Range range = b.range(ref, piece);
@@ -301,7 +302,7 @@ std::vector<Buffer> CollectiveOperation::buffersOf(const Round& round, const Ref
 
 void CollectiveOperation::transfer(Round& round, std::uint32_t index, const Ref& ref, int peer,
                                    bool sends) {
-  auto buffers = buffersOf(round, ref);
+  std::vector<Buffer> buffers = buffersOf(round, ref);
   if (buffers.empty() && request_.ownCounts) {
     buffers.push_back(Buffer{&nothing_, 1, MemoryKind::Host, 0});
   } else if (buffers.empty()) {

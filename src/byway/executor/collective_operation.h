@@ -110,7 +110,8 @@ class CollectiveOperation final : public Operation {
   // For the trace, where there is one.
   void mark(Round& round, std::uint32_t index) const;
   void trace(const Round& round, std::uint32_t index) const;
-  std::vector<Buffer> buffersOf(const Round& round, const Ref& ref) const;
+  // Until the next call of it.
+  const std::vector<Buffer>& buffersOf(const Round& round, const Ref& ref) const;
   Buffer place(const Round& round, const Ref& ref, const Piece& piece, std::uint64_t element,
                std::uint64_t elements) const;
 

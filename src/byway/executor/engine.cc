@@ -207,7 +207,9 @@ auto Engine::start(Channel& channel, Request request) {
   const Guard guard(*this);
   calls_.fetch_add(1, std::memory_order_relaxed);
   // So that a failure reported before the call is met by the call.
-  if (!options_.progressThread || clock().now() > lastProgress_ + kNews) progressOnce();
+  const Seconds now = clock().now();
+  if (!options_.progressThread || now > lastProgress_ + kNews) progressOnce();
+  const Channel::Moment moment(channel, now);
   auto operation = channel.submit(std::move(request));
   if (!operation->done()) alarmDriver();
   return operation;
@@ -249,6 +251,7 @@ void Engine::alarmDriver() {
 
 bool Engine::wait(const Operation& operation, Seconds timeout) {
   if (operation.done()) return true;
+  if (timeout <= 0) return false;
   return waitFor([&] { return operation.done(); }, clock().now() + timeout);
 }
 
@@ -284,9 +287,10 @@ void Engine::shareHostWith(int ranks) {
 
 bool Engine::progressOnce(bool withTransport) {
   bool did = withTransport && transport_->progress();
-  const Seconds now = clock().now();
+  const Seconds now = lookedAt_ = clock().now();
   if (withTransport) lastProgress_ = now;
   for (const auto& [id, channel] : channels_) {
+    const Channel::Moment moment(*channel, now);
     if (channel->nextDeadline() <= now) channel->checkDeadlines(now);
     did = channel->advance() || did;
     for (auto& callback : channel->takeCallbacks()) callbacks_.push_back(std::move(callback));
@@ -314,8 +318,9 @@ bool Engine::waitFor(const Predicate& over, Seconds until) {
   Guard guard(*this);
   auto& lock = guard.lock();
   ++waiters_;
-  while (!over() && clock().now() < until) {
+  while (!over()) {
     if (driving_) {
+      if (clock().now() >= until) break;
       changed_.wait_for(lock, secondsUntil(until, clock()));
       continue;
     }
@@ -328,6 +333,7 @@ bool Engine::waitFor(const Predicate& over, Seconds until) {
     if (!mine) continue;
     driving_ = false;
     changed_.notify_all();
+    if (!over() && clock().now() >= until) break;
   }
   const bool isLast = --waiters_ == 0;
   if (isLast && restsLong_ && hasCalls()) callThread();
@@ -354,13 +360,13 @@ bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Pred
     if (until == kNever) return true;
     if (did) {
       if (idleSince != kNever) {
-        const bool early = clock().now() - idleSince <= spin_;
+        const bool early = lookedAt_ - idleSince <= spin_;
         spin_ = early ? std::min(2 * spin_, kLongestSpin) : std::max(spin_ / 2, kShortestSpin);
       }
       idleSince = kNever;
       continue;
     }
-    const Seconds now = clock().now();
+    const Seconds now = lookedAt_;
     if (now >= until) return true;
     if (idleSince == kNever) idleSince = now;
     const Seconds idle = now - idleSince;

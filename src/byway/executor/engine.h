@@ -147,6 +147,7 @@ class Engine final : private ArrivalSink {
   int mostRanksHere_ = 0;
   Seconds spin_ = 10e-6;                    // how long to spin, while ranks do not exceed cores
   Seconds mayStepAside_ = 0;                // to another core, from then on
+  Seconds lookedAt_ = 0;                    // when progressOnce() last looked
   Seconds lastProgress_ = 0;                // of the transport
   bool driving_ = false;                    // one of them drives
   bool sleeping_ = false;                   // somebody is in transport.sleep(), or

@@ -16,7 +16,8 @@ TEST_P(Copies, CopiesEveryByteAndNoOther) {
   std::vector<unsigned char> from(kMost + kMargin);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(i * 7 + 1);
   for (std::size_t offset = 0; offset < kMargin; ++offset) {
-    for (const std::size_t bytes : {0UL, 1UL, 63UL, 64UL, 65UL, 128UL, 200UL, 4095UL, 4096UL, 4097UL, kMost}) {
+    for (const std::size_t bytes :
+         {0UL, 1UL, 63UL, 64UL, 65UL, 128UL, 200UL, 4095UL, 4096UL, 4097UL, kMost}) {
       std::vector<unsigned char> to(kMost + 2 * kMargin, 0);
       GetParam()(to.data() + offset, from.data() + offset / 2, bytes);
       for (std::size_t i = 0; i < to.size(); ++i) {
