@@ -21,6 +21,7 @@ static_assert(kMostPublications <= Board::kPublications && kReserve < Board::kDa
 // Of a copy from another process's memory before it gives way.
 constexpr std::uint64_t kReadBytes = std::uint64_t{512} << 10;
 constexpr std::uint64_t kLine = 64;
+constexpr std::uint64_t kStreamedLeast = 2048;  // what is gathered piece by piece
 
 std::uint64_t bit(int rank) { return std::uint64_t{1} << static_cast<unsigned>(rank); }
 
@@ -30,9 +31,11 @@ std::uint64_t totalOf(const std::vector<Buffer>& buffers) {
   return sum;
 }
 
+// The readers of the calls before have what is overwritten in their caches. To get it from there
+// line by line takes several times as long as to write past all caches, and to read it from memory.
 void gather(const std::vector<Buffer>& from, std::byte* to) {
   for (const Buffer& buffer : from) {
-    copy(to, buffer.address, buffer.bytes);
+    (buffer.bytes < kStreamedLeast ? copy : streamCopy)(to, buffer.address, buffer.bytes);
     to += buffer.bytes;
   }
 }
