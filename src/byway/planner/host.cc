@@ -69,31 +69,36 @@ std::vector<Candidate> hostCandidates(const Cell& cell) {
   };
   const int pairs = members * (members - 1);
   const auto addBoth = [&](const std::string& name, double bytes, int atOnce, int stages,
-                           double value, Build build) {
+                           double value, Build build, bool paysOnSharedCores) {
     add(name, 1, stages, value, build);
-    // Ranks that share cores would change places for every piece.
-    const int pieces = cell.coresForAll ? piecesOf(bytes, atOnce, atOnce, stages * pairs) : 1;
+    const bool pays = cell.coresForAll || paysOnSharedCores;
+    const int pieces = pays ? piecesOf(bytes, atOnce, atOnce, stages * pairs) : 1;
     if (pieces > 1) add(name, pieces, stages, value, build);
   };
+  // Ranks that share cores change places for every piece. That pays where several ranks read a
+  // piece, or a sum reads it where it lies, and not where one rank takes it for itself (measured:
+  // docs/host.md).
+  constexpr bool kPays = true, kDoesNot = false;
   switch (cell.collective) {
     case Collective::AllReduce:
       add("mapped exchange", 1, 1, 1, buildExchange);
-      addBoth("mapped two-shot", largest / members, members, 2, 2.0 / members, buildTwoShot);
+      addBoth("mapped two-shot", largest / members, members, 2, 2.0 / members, buildTwoShot,
+              kDoesNot);
       break;
     case Collective::ReduceScatter:
-      addBoth("mapped", largest, members - 1, 1, 1, buildOwned);
+      addBoth("mapped", largest, members - 1, 1, 1, buildOwned, kPays);
       break;
     case Collective::Reduce:
-      addBoth("mapped", largest, 1, 1, 1, buildOwned);
+      addBoth("mapped", largest, 1, 1, 1, buildOwned, kPays);
       break;
     case Collective::AllToAll:
     case Collective::Scatter:
-      addBoth("mapped", largest, members - 1, 1, 1, buildMoves);
+      addBoth("mapped", largest, members - 1, 1, 1, buildMoves, kDoesNot);
       break;
     case Collective::Broadcast:
     case Collective::AllGather:
     case Collective::Gather:
-      addBoth("mapped", largest, 1, 1, 1, buildMoves);
+      addBoth("mapped", largest, 1, 1, 1, buildMoves, kPays);
       break;
   }
   return candidates;

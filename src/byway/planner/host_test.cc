@@ -103,6 +103,17 @@ TEST(Host, WhatIsSentToManyIsPublishedOnce) {
   for (const auto count : publicationsOf(all->schedule()).ofRank) EXPECT_EQ(count, 3U);
 }
 
+TEST(Host, OnSharedCoresOnlyWhatSeveralReadOrASumReadsIsCut) {
+  for (const Collective collective : kCollectives) {
+    auto request = requestOf(collective, 4, {everybody(4)}, 1 << 20);
+    request.coresForAll = false;
+    const auto name = plan(request, hostTopology(4)).chosen->schedule().name;
+    const bool isForOne = collective == Collective::AllToAll || collective == Collective::Scatter;
+    const bool isCut = !isForOne && collective != Collective::AllReduce;
+    EXPECT_EQ(name.find(" P=") != std::string::npos, isCut) << toString(collective) << ": " << name;
+  }
+}
+
 TEST(Host, NothingIsMappedWhereItCannotBe) {
   const auto mapped = [](const PlanRequest& request, const Topology& topology) {
     return plan(request, topology).chosen->isMapped();
