@@ -23,6 +23,8 @@ double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+constexpr int kStream = 8;  // messages of a call of "stream", from rank 0 to rank 1, all under way
+
 struct Buffers {
   std::vector<float> input, output;
 };
@@ -70,6 +72,15 @@ std::function<void()> callOf(byway::Communicator& world, const std::string& name
         world.recv(oneOut, f, peer).wait();
         world.send(oneIn, f, peer).wait();
       }
+    };
+  }
+  if (name == "stream") {
+    return [=, &world] {
+      std::vector<byway::Work> works;
+      for (int i = 0; i < kStream; ++i) {
+        works.push_back(world.rank() == 0 ? world.send(oneIn, f, 1) : world.recv(oneOut, f, 0));
+      }
+      for (const auto& work : works) work.wait();
     };
   }
   if (name == "barrier") return [&world] { world.barrier().wait(); };

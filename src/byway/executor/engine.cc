@@ -252,7 +252,8 @@ void Engine::alarmDriver() {
 bool Engine::wait(const Operation& operation, Seconds timeout) {
   if (operation.done()) return true;
   if (timeout <= 0) return false;
-  return waitFor([&] { return operation.done(); }, clock().now() + timeout);
+  const Seconds until = timeout == kNever ? kNever : clock().now() + timeout;
+  return waitFor([&] { return operation.done(); }, until);
 }
 
 void Engine::whenDone(Operation& operation, std::function<void()> callback) {

@@ -40,6 +40,7 @@ PointToPointOperation::PointToPointOperation(Channel& channel, PointToPointReque
                                              Seconds deadline)
     : Operation(channel, kUnnumbered, {}, deadline, std::move(request.keepAlive)),
       remaining_(request.transfers.size()) {
+  parts_.reserve(request.transfers.size());
   for (PointToPoint& transfer : request.transfers)
     parts_.push_back({std::move(transfer), -1, false, 0, 0});
 }
@@ -56,16 +57,19 @@ bool PointToPointOperation::tryStart() {
   return true;
 }
 
-std::vector<Buffer> PointToPointOperation::buffersOf(std::uint32_t index) {
+std::span<const Buffer> PointToPointOperation::buffersOf(std::uint32_t index) const {
   const Segments& buffer = parts_[index].transfer.buffer;
-  if (buffer.bytes() == 0) return {Buffer{&empty_, 1, MemoryKind::Host, 0}};
-  return {buffer.parts().begin(), buffer.parts().end()};
+  if (buffer.bytes() == 0) return {&emptyBuffer_, 1};
+  return buffer.parts();
 }
 
 void PointToPointOperation::send(std::uint32_t index) {
   const PointToPoint& t = parts_[index].transfer;
   const auto buffers = buffersOf(index);
-  const std::vector<ConstBuffer> from(buffers.begin(), buffers.end());
+  const ConstBuffer one(buffers[0]);
+  std::vector<ConstBuffer> several;
+  if (buffers.size() > 1) several.assign(buffers.begin(), buffers.end());
+  const auto from = several.empty() ? std::span(&one, 1) : std::span<const ConstBuffer>(several);
   const MatchKey key = channel_.messages().nextSend(t.peer, t.tag);
   issued(parts_[index], key);
   ++inFlight_;

@@ -72,11 +72,12 @@ class PointToPointOperation final : public Operation {
   void issued(Part& part, const MatchKey& key);
   void trace(const Part& part) const;
   void send(std::uint32_t index);
-  std::vector<Buffer> buffersOf(std::uint32_t index);
+  std::span<const Buffer> buffersOf(std::uint32_t index) const;
 
   std::vector<Part> parts_;
   std::size_t remaining_;
   std::byte empty_{};  // stands for a message of no bytes
+  Buffer emptyBuffer_{&empty_, 1, MemoryKind::Host, 0};
   Segments nothing_;
 };
 

@@ -49,7 +49,7 @@ void Transport::send(PeerId peer, const MatchKey& key, const Stamp& stamp,
   header.key = key;
   header.stamp = stamp;
   header.bytes = totalBytes(pieces);
-  header.sentAt = wire_->clock().now();
+  if (s.usesTimes) header.sentAt = wire_->clock().now();
   BYWAY_ASSERT(header.bytes > 0 && peer >= 0);
   const bool eager = s.takeCredit(peer, header.bytes);
   s.addOwed(peer, header);
@@ -79,7 +79,7 @@ void Transport::recv(PeerId peer, const MatchKey& key, std::span<const Buffer> p
   recv.bytes = totalBytes(pieces);
   BYWAY_ASSERT(recv.bytes > 0);
   recv.done = done;
-  recv.postedAt = wire_->clock().now();
+  if (s.usesTimes) recv.postedAt = wire_->clock().now();
   recv.state = &s;
   if (State::Early* early = s.findEarly(recv)) {
     const Arrival arrival = early->arrival;

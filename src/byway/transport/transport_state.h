@@ -15,7 +15,7 @@
 namespace byway {
 
 struct Transport::State {
-  explicit State(Wire& w, TransportOptions o) : wire(w), options(o) {}
+  explicit State(Wire& w, TransportOptions o) : wire(w), usesTimes(w.usesTimes()), options(o) {}
 
   struct Recv {
     MatchKey key;
@@ -80,6 +80,7 @@ struct Transport::State {
   void creditArrived(PeerId id, const WireHeader& header);
 
   Wire& wire;
+  const bool usesTimes;
   const TransportOptions options;
   ArrivalSink* sink = nullptr;
   bool closed = false;

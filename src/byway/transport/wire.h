@@ -134,6 +134,8 @@ class Wire {
   virtual Seconds nextTimer() const { return kNever; }
   virtual const Clock& clock() const = 0;
 
+  // Whether it goes by the times in headers and of receives; else the Transport leaves them out.
+  virtual bool usesTimes() const { return false; }
   // Largest message that may be sent eagerly.
   virtual std::size_t eagerLimit() const = 0;
 

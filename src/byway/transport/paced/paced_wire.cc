@@ -35,6 +35,7 @@ class PacedWire final : public Wire {
   void finish(PeerId from, const Arrival& arrival, Outcome outcome) override;
 
   bool progress() override;
+  bool usesTimes() const override { return true; }
   Seconds nextTimer() const override;
   const Clock& clock() const override { return inner_->clock(); }
   std::size_t eagerLimit() const override { return inner_->eagerLimit(); }

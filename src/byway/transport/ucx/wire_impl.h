@@ -176,6 +176,8 @@ class UcxWire final : public Wire {
   std::unordered_map<std::uint64_t, Incoming*> announcedHere_;
   std::list<Fetch> fetches_;
   std::size_t orphans_ = 0;  // messages to ended processes that UCX still holds
+  unsigned turns_ = 0;       // of progress()
+  bool hasSlept_ = false;    // or is about to
   Seconds nextLook_ = 0;     // for ended processes, while nobody sleeps
 
   CompletionQueue due_;
