@@ -65,7 +65,7 @@ bool UcxWire::receive() {
 void UcxWire::lookForEnded() {
   constexpr Seconds kInterval = 0.01;
   constexpr Seconds kReceiveBound = 0.05;
-  constexpr unsigned kTurns = 16;  // that do not ask the clock, but after a sleep
+  constexpr unsigned kTurns = 4;  // one of so many asks the clock, and the first after a sleep
   const bool isTold = waiter_->takeEnded();
   if (!isTold && !hasSlept_ && ++turns_ % kTurns != 0) return;
   hasSlept_ = false;
