@@ -88,12 +88,15 @@ def tensor(dtype: str, array: np.ndarray, shape=None) -> torch.Tensor:
 
 
 def check(actual: torch.Tensor, dtype: str, expected: np.ndarray, what: str) -> None:
-    """Equal values, element by element (-0.0 counts as 0)."""
+    """Equal values, element by element (-0.0 counts as 0); NaN where NaN is expected, nowhere else:
+    small floats without infinity have it for what is too large.
+    """
     wanted = tensor(dtype, expected, actual.shape)
     exact = torch.complex128 if dtype in COMPLEX else torch.float64
     if dtype in INTEGERS or dtype == "bool":
         exact = torch.int64
     a, b = actual.to(exact), wanted.to(exact)
-    if not torch.equal(a, b):
-        wrong = (a != b).nonzero()[0].tolist() if a.dim() else []
+    same = (a == b) | ((a != a) & (b != b))
+    if a.shape != b.shape or not same.all():
+        wrong = same.logical_not().nonzero()[0].tolist() if a.dim() and a.shape == b.shape else []
         raise AssertionError(f"{what}: at {wrong} got {actual}, expected {wanted}")

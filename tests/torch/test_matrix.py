@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every collective by every entry point, over types, operations, layouts, worlds and groups."""
 
+import collections
 import itertools
 import random
 
@@ -11,6 +12,8 @@ import pytest
 import ranks
 
 SEED = 20261
+SHAPES = [(6, 4), (2, 3, 4, 5), (0, 4), (1, 1)]
+AXES = ("entry", "dtype", "op", "layout", "shape", "ranks", "root", "asynchronous")
 
 
 def groups_of(size: int) -> list[tuple[int, ...] | None]:
@@ -38,7 +41,7 @@ def pairwise(size: int) -> list[cells.Cell]:
             [("op", op) for op in ops],
             [("layout", layout) for layout in layouts.LAYOUTS],
             [("ranks", group) for group in groups_of(size)],
-            [("shape", shape) for shape in [(6, 4), (2, 3, 4, 5), (0, 4), (1, 1)]],
+            [("shape", shape) for shape in SHAPES],
             [("root", root) for root in range(size)],
         ]
         for name, value in itertools.chain(*axes):
@@ -68,17 +71,68 @@ def pairwise(size: int) -> list[cells.Cell]:
     return made
 
 
+def everything(size: int, entry: str):
+    """Every type with every operation that it has, in every layout and group, synchronous and
+    not; shapes and roots take turns."""
+    ops = oracle.OPS if entry in {f.__name__ for f in cells.REDUCES} else ["sum"]
+    waits = [False] if entry in cells.BLOCKING_ONLY else [False, True]
+    axes = itertools.product(oracle.DTYPES, ops, layouts.LAYOUTS, groups_of(size), waits)
+    for n, (dtype, op, layout, group, asynchronous) in enumerate(axes):
+        # Other periods than the axes have, so that each shape and root meets all of their values.
+        yield cells.Cell(
+            entry, dtype, op, layout, SHAPES[n // 7 % len(SHAPES)], group, n // 11 % size,
+            asynchronous, n % 97,
+        )  # fmt: skip
+
+
 def complex_through_torch(cell: cells.Cell) -> bool:
     """torch itself refuses products of complex numbers, and views them as pairs of reals."""
     reduces = cell.entry in {f.__name__ for f in cells.REDUCES}
     return reduces and cell.dtype in oracle.COMPLEX and cell.op == "product"
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
-@pytest.mark.parametrize("entry", cells.ENTRIES)
-def test_entry_point(entry, size):
+def run_chosen(size: int, chosen) -> list[cells.Cell]:
+    """The cells that were run: those of `chosen` that torch has."""
     chosen = [
-        cell for cell in pairwise(size) if cell.entry == entry and not complex_through_torch(cell)
+        cell
+        for cell in chosen
+        if oracle.allowed(cell.dtype, cell.op) and not complex_through_torch(cell)
     ]
     ran = ranks.team(size).run(cells.run_cells, chosen)
     assert sum(ran) >= len(chosen)
+    return chosen
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("entry", cells.ENTRIES)
+def test_entry_point(entry, size):
+    run_chosen(size, (cell for cell in pairwise(size) if cell.entry == entry))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("size", [5, 6, 7, 8])
+def test_larger_worlds(size):
+    run_chosen(size, pairwise(size))
+
+
+@pytest.fixture(scope="module")
+def counts(request):
+    """Of cells, by axis and value; printed when the module is through."""
+    found = {axis: collections.Counter() for axis in AXES}
+    yield found
+    total = sum(found["entry"].values())
+    if not total:
+        return
+    with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        print(f"\nmatrix: {total} cells")
+        for axis, values in found.items():
+            print(f"  {axis}: " + ", ".join(f"{v} {n}" for v, n in sorted(values.items(), key=str)))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("entry", cells.ENTRIES)
+def test_every_combination(entry, size, counts):
+    for cell in run_chosen(size, everything(size, entry)):
+        for axis, values in counts.items():
+            values[getattr(cell, axis)] += 1
