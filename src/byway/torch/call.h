@@ -23,8 +23,10 @@ struct CallKind {
   bool isMessage = false;   // point to point
 };
 
+#define BYWAY_CALL_KIND_OF(type, name, range, record) \
+  ::byway::pytorch::CallKind { type, name, "byway:" range, "gloo:" range, record }
 #define BYWAY_CALL_KIND(type, name, range, record) \
-  ::byway::pytorch::CallKind { c10d::OpType::type, name, "byway:" range, "gloo:" range, record }
+  BYWAY_CALL_KIND_OF(c10d::OpType::type, name, range, record)
 
 class Call {
  public:

@@ -7,6 +7,7 @@
 #include "byway/torch/errors.h"
 #include "byway/torch/groups.h"
 #include "byway/torch/process_group.h"
+#include "byway/torch/torch_version.h"
 
 namespace byway::pytorch {
 namespace {
@@ -23,8 +24,8 @@ const Kind& kindOf(const std::string& name) {
       {Collective::AllGather, BYWAY_CALL_KIND(ALLGATHER_COALESCED, "fused_all_gather",
                                               "fused_all_gather", "allgather_coalesced")},
       {Collective::ReduceScatter,
-       BYWAY_CALL_KIND(REDUCE_SCATTER_TENSOR_COALESCED, "fused_reduce_scatter",
-                       "fused_reduce_scatter", "reduce_scatter_tensor_coalesced")},
+       BYWAY_CALL_KIND_OF(reduceScatterCoalescedType(), "fused_reduce_scatter",
+                          "fused_reduce_scatter", "reduce_scatter_tensor_coalesced")},
       {Collective::AllToAll,
        BYWAY_CALL_KIND(ALLTOALL, "fused_all_to_all", "fused_all_to_all", "all_to_all")},
       {Collective::Broadcast,

@@ -4,6 +4,7 @@
 #include "byway/torch/errors.h"
 #include "byway/torch/groups.h"
 #include "byway/torch/process_group.h"
+#include "byway/torch/torch_version.h"
 
 namespace byway::pytorch {
 namespace {
@@ -177,8 +178,8 @@ WorkPtr ProcessGroupByway::_reduce_scatter_base(at::Tensor& output, at::Tensor& 
 WorkPtr ProcessGroupByway::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
   static constexpr auto kKind =
-      BYWAY_CALL_KIND(REDUCE_SCATTER_TENSOR_COALESCED, "reduce_scatter_tensor_coalesced",
-                      "reduce_scatter", "reduce_scatter_tensor_coalesced");
+      BYWAY_CALL_KIND_OF(reduceScatterCoalescedType(), "reduce_scatter_tensor_coalesced",
+                         "reduce_scatter", "reduce_scatter_tensor_coalesced");
   return call(kKind, inputs, outputs, options.timeout, [&](Call& call) {
     checkLength(inputs.size(), outputs.size(), "the list of inputs");
     const Reduction reduction = reductionOf(options.reduceOp);

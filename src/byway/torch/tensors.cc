@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "byway/torch/errors.h"
+#include "byway/torch/torch_version.h"
 
 namespace byway::pytorch {
 namespace {
@@ -167,7 +168,7 @@ Reduction reductionOf(const c10d::ReduceOp& op) {
     case c10d::ReduceOp::UNUSED:
       invalid("the reduce operation is UNUSED");
   }
-  const auto* factor = dynamic_cast<const c10d::PreMulSumSupplement*>(op.supplement_.get());
+  const auto* factor = dynamic_cast<const PreMulSum*>(op.supplement_.get());
   if (factor == nullptr) invalid("PREMUL_SUM has no factor");
   if (!factor->tensor_factor.defined()) return {ReduceOp::PremulSum, factor->double_factor};
   const at::Scalar value = factor->tensor_factor.item();

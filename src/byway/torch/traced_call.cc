@@ -9,6 +9,8 @@
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include "byway/torch/torch_version.h"
+
 // The names that torch 2.13 calls deprecated are those that all of 2.11 to 2.14 have.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
@@ -25,9 +27,9 @@ c10d::ReduceOp reduceOp(const TracedCall& call) {
       {"sum", Op::SUM}, {"avg", Op::AVG},   {"product", Op::PRODUCT}, {"min", Op::MIN},
       {"max", Op::MAX}, {"band", Op::BAND}, {"bor", Op::BOR},         {"bxor", Op::BXOR}};
   if (call.op == "premul_sum") {
-    if (call.factor) return c10d::makePreMulSum(*call.factor);
+    if (call.factor) return makePreMulSum(*call.factor);
     TORCH_CHECK_VALUE(call.scale, "byway: premul_sum needs a factor");
-    return c10d::makePreMulSum(*call.scale);
+    return makePreMulSum(*call.scale);
   }
   const auto found = names.find(call.op);
   TORCH_CHECK_VALUE(found != names.end(), "byway: unknown reduce operation '", call.op, "'");
