@@ -424,12 +424,12 @@ bool Channel::retire() {
   }
   const bool late = broken_ && transport_.clock().now() >= brokenAt_ + kDrainSeconds;
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < operations_.size(); ++i) {
-    if (!operations_[i]->finished() && !(operations_[i]->failed() && late)) {
-      std::swap(operations_[kept++], operations_[i]);
+  for (auto& entry : operations_) {
+    Operation& operation = *entry;
+    if (!operation.finished() && !(operation.failed() && late)) {
+      std::swap(operations_[kept++], entry);
       continue;
     }
-    Operation& operation = *operations_[i];
     if (board() != nullptr && !operation.failed() && !operation.hearsAll()) {
       unchecked_.emplace_back(static_cast<std::uint64_t>(operation.sequence()), operation.stamp());
     }
@@ -437,7 +437,7 @@ bool Channel::retire() {
     if (operation.finished())
       operation.release();
     else
-      lingering_.push_back(operations_[i]);
+      lingering_.push_back(entry);
     operation.complete();
     recordEnded(operation);
     for (auto& callback : operation.takeCallbacks()) callbacks_.push_back(std::move(callback));

@@ -15,7 +15,7 @@ namespace byway {
 namespace {
 
 std::vector<std::shared_ptr<Board>> joinedPair() {
-  const std::vector<std::shared_ptr<Board>> boards{Board::make(0, 2), Board::make(1, 2)};
+  std::vector<std::shared_ptr<Board>> boards{Board::make(0, 2), Board::make(1, 2)};
   const std::vector<std::string> addresses{boards[0]->address(), boards[1]->address()};
   std::thread other([&] { boards[1]->join(addresses, 20); });
   boards[0]->join(addresses, 20);

@@ -34,6 +34,7 @@ class ProcessGroupByway final : public c10d::Backend {
                     c10::intrusive_ptr<GroupOptions> options);
   ~ProcessGroupByway() override;
 
+  // NOLINTNEXTLINE(readability-const-return-type): as the base class has it
   const std::string getBackendName() const override { return options_->backend; }
   c10::intrusive_ptr<c10d::Backend::Options> getBackendOptions() override { return options_; }
   c10::intrusive_ptr<GroupOptions> groupOptions() const { return options_; }

@@ -29,7 +29,10 @@ using PreMulSum = c10d::NCCLPreMulSumSupplement;
 
 template <typename Factor>
 c10d::ReduceOp makePreMulSum(const Factor& factor) {
-  return {c10d::ReduceOp::PREMUL_SUM, c10::make_intrusive<PreMulSum>(factor)};
+  c10d::ReduceOp made;  // the constructor that takes a supplement does not keep it
+  made.supplement_ = c10::make_intrusive<PreMulSum>(factor);
+  made.op_ = c10d::ReduceOp::PREMUL_SUM;
+  return made;
 }
 
 }  // namespace byway::pytorch
