@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "byway/base/cores.h"
+#include "byway/transport/ucx/sanitizer_test_util.h"
 
 namespace byway {
 namespace {
@@ -42,6 +43,7 @@ void stayOn(const std::vector<int>& cores) {
 }
 
 TEST(WaitingPlace, IsSharedWhereAnotherRankWaitsOnTheSameCore) {
+  if (const char* why = notWithThreadSanitizer()) GTEST_SKIP() << why;
   const auto boards = joinedPair();
   std::thread([&] {
     const std::vector<int> cores{allowedCores().front()};
@@ -62,6 +64,7 @@ TEST(WaitingPlace, IsSharedWhereAnotherRankWaitsOnTheSameCore) {
 }
 
 TEST(WaitingPlace, SteppingAsideLeavesTheAllowedCoresAsTheyWere) {
+  if (const char* why = notWithThreadSanitizer()) GTEST_SKIP() << why;
   const auto before = allowedCores();
   std::thread([&] {
     EXPECT_EQ(moveToAnotherCore({}), before.size() > 1);

@@ -13,4 +13,13 @@ inline const char* notWithSanitizers() {
 #endif
 }
 
+// The same for tests whose threads end in a process that links UCX and has not started it.
+inline const char* notWithThreadSanitizer() {
+#if defined(__SANITIZE_THREAD__)
+  return "UCX's hook of madvise asks ThreadSanitizer about a thread that it has let go";
+#else
+  return nullptr;
+#endif
+}
+
 }  // namespace byway
