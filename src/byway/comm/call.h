@@ -2,7 +2,6 @@
 // From a user's call to an operation: validation, counts, plan, fingerprint.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 

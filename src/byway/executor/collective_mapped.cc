@@ -6,7 +6,7 @@
 
 #include "byway/base/fence.h"
 #include "byway/executor/collective_round.h"
-#include "byway/kernels/copy.h"
+#include "byway/base/copy.h"
 
 namespace byway {
 namespace {

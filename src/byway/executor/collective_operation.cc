@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "byway/executor/collective_round.h"
-#include "byway/kernels/copy.h"
+#include "byway/base/copy.h"
 #include "byway/schedule/loads.h"
 
 namespace byway {

@@ -13,7 +13,7 @@ namespace byway::pytorch {
 namespace {
 
 // What `run` and `start` share, in the schema's order. A list that a call has no use for is None:
-// an empty one costs a quarter of a microsecond to hand over, and most calls would have four.
+// an empty one takes time to hand over, and most calls would have four (bench/compiled.py).
 #define BYWAY_TRACED_OPTIONS                                                 \
   "str group, str op, float? scale, Tensor? factor, int[]? peers, "          \
   "int[]? tags, SymInt[]? in_splits, SymInt[]? out_splits, int timeout_ms, " \

@@ -13,6 +13,7 @@
 #include "byway/torch/lazy/flush.h"
 #include "byway/torch/lazy/lazy_work.h"
 #include "byway/torch/lazy/record_table.h"
+#include "byway/torch/torch_version.h"
 
 namespace byway::pytorch::lazy {
 namespace {
@@ -36,10 +37,10 @@ void bringFactor(RecordedCall& call) {
   if (!argument) return;
   const auto op = argument->toCustomClass<c10d::ReduceOp>();
   if (op->op_ != c10d::ReduceOp::PREMUL_SUM || !op->supplement_) return;
-  const auto* factor = dynamic_cast<const c10d::NCCLPreMulSumSupplement*>(op->supplement_.get());
+  const auto* factor = dynamic_cast<const PreMulSum*>(op->supplement_.get());
   if (!factor || !factor->tensor_factor.defined() || !factor->tensor_factor.is_lazy()) return;
-  call.replaceArgument("reduce_op", c10::make_intrusive<c10d::ReduceOp>(
-                                        c10d::makePreMulSum(factor->tensor_factor.cpu())));
+  call.replaceArgument(
+      "reduce_op", c10::make_intrusive<c10d::ReduceOp>(makePreMulSum(factor->tensor_factor.cpu())));
 }
 
 // Which rank will send is known only once it has: received at once.

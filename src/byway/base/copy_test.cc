@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "byway/kernels/copy.h"
+#include "byway/base/copy.h"
 
 #include <vector>
 
@@ -29,7 +29,7 @@ TEST_P(Copies, CopiesEveryByteAndNoOther) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Copies, testing::Values(&copy, &streamCopy));
+INSTANTIATE_TEST_SUITE_P(Base, Copies, testing::Values(&copy, &streamCopy));
 
 }  // namespace
 }  // namespace byway

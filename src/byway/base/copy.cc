@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "byway/kernels/copy.h"
+#include "byway/base/copy.h"
 
-#include <emmintrin.h>
-
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+
+#include <algorithm>
+#endif
+
 namespace byway {
+
+#if defined(__SSE2__)
 namespace {
 
 constexpr std::size_t kLine = 64;
@@ -47,10 +52,21 @@ void copy(void* to, const void* from, std::size_t bytes) {
             [](__m128i* out, __m128i value) { _mm_store_si128(out, value); });
 }
 
-void streamCopy(void* to, const void* from, std::size_t bytes) {
+void streamPart(void* to, const void* from, std::size_t bytes) {
   copyLines(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes,
             [](__m128i* out, __m128i value) { _mm_stream_si128(out, value); });
-  _mm_sfence();
+}
+
+void endStream() { _mm_sfence(); }
+#else
+void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+void streamPart(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+void endStream() {}
+#endif
+
+void streamCopy(void* to, const void* from, std::size_t bytes) {
+  streamPart(to, from, bytes);
+  endStream();
 }
 
 }  // namespace byway
