@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "byway/base/copy.h"
 #include "byway/base/fence.h"
 #include "byway/executor/collective_round.h"
-#include "byway/base/copy.h"
 
 namespace byway {
 namespace {

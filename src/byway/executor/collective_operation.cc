@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "byway/executor/collective_round.h"
 #include "byway/base/copy.h"
+#include "byway/executor/collective_round.h"
 #include "byway/schedule/loads.h"
 
 namespace byway {
