@@ -62,6 +62,7 @@ inside() {
     root=$1 command=$2
     shift 2
     mount --bind /proc "$root/proc"
+    mount --rbind /sys "$root/sys"
     mount --rbind /dev "$root/dev"
     exec chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
       HOME=/root LANG=C.UTF-8 CI=true "$@" bash -c "cd /byway && $command"

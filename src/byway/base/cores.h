@@ -11,6 +11,24 @@ int coresHere();
 // The core that the calling thread runs on at the moment; -1 where the system does not say.
 int currentCore();
 
+// Between looks at what another core may change.
+inline void pauseCore() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Fetches the cache line of `address` from the cores that have it, for a write that is to come.
+inline void prefetchForWrite(const void* address) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
+#else
+  __builtin_prefetch(address, 1);
+#endif
+}
+
 // Moves the calling thread to another core that it may run on, none of `taken` if there is such a
 // one. It may run on the same cores afterwards as before. False: it has no other core.
 bool moveToAnotherCore(std::span<const int> taken);

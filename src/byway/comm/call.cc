@@ -127,7 +127,7 @@ bool sameMemory(const Segments& outer, std::uint64_t offset, const Segments& inn
 
 void checkPartSizes(const char* name, const Region& region, std::size_t elementBytes) {
   for (const Buffer& part : region.parts()) {
-    if (part.bytes % elementBytes != 0) {
+    if ((part.bytes & (elementBytes - 1)) != 0) {  // element sizes are powers of two
       invalid(fmt::format("{} has a part of {} bytes, which is no multiple of the element's {}",
                           name, part.bytes, elementBytes));
     }
@@ -228,21 +228,19 @@ Fingerprint fingerprintOf(const Call& call, const std::vector<Group>& groups,
 }
 
 // The caller's memory, checked.
-void setRegions(OperationRequest& request, const CommunicatorState& state, Collective collective,
-                bool isMember, const Layout& layout, const FusedArgs& mine,
+CallData dataOf(const CommunicatorState& state, Collective collective, DType dtype, bool isMember,
+                const Layout& layout, const Region& input, const Region& output,
                 const CallOptions& options) {
-  const std::size_t elementBytes = sizeOf(request.dtype);
-  checkPartSizes("the input", mine.input, elementBytes);
-  checkPartSizes("the output", mine.output, elementBytes);
-  request.input = Segments(mine.input.parts());
-  request.output = Segments(mine.output.parts());
-  checkBytes("the input", collective, isMember, request.input.bytes(), layout.inputBytes);
-  checkBytes("the output", collective, isMember, request.output.bytes(), layout.outputBytes);
-  checkAliasing(collective, layout, request.input, request.output);
-  request.stageKind = state.options.memory;
-  request.timeout = options.timeout.value_or(state.options.timeout);
-  if (!(request.timeout >= 0)) invalid(fmt::format("{} is no timeout", request.timeout));
-  request.keepAlive = options.keepAlive;
+  const std::size_t elementBytes = sizeOf(dtype);
+  checkPartSizes("the input", input, elementBytes);
+  checkPartSizes("the output", output, elementBytes);
+  CallData data{Segments(input.parts()), Segments(output.parts()),
+                options.timeout.value_or(state.options.timeout), options.keepAlive};
+  checkBytes("the input", collective, isMember, data.input.bytes(), layout.inputBytes);
+  checkBytes("the output", collective, isMember, data.output.bytes(), layout.outputBytes);
+  checkAliasing(collective, layout, data.input, data.output);
+  if (!(data.timeout >= 0)) invalid(fmt::format("{} is no timeout", data.timeout));
+  return data;
 }
 
 // Everything but the plan.
@@ -256,7 +254,9 @@ OperationRequest regionsOf(const CommunicatorState& state, const Call& call, con
   request.factor = call.reduction.factor;
   const Layout layout = layoutOf(shape, state.rank, request.blockCounts, sizeOf(call.dtype));
   const bool isMember = membershipOf(shape, state.rank).group >= 0;
-  setRegions(request, state, call.collective, isMember, layout, mine, options);
+  request.stageKind = state.options.memory;
+  request.take(dataOf(state, call.collective, call.dtype, isMember, layout, mine.input, mine.output,
+                      options));
   return request;
 }
 
@@ -312,7 +312,7 @@ Work submitComing(CommunicatorState& state, const std::shared_ptr<Channel>& chan
                   const Call& call, Made made, const CallOptions& options) {
   const auto coming = made.found.coming;
   if (made.found.first) bringPlan(state, coming, options);
-  const auto operation = state.engine->submit(*channel, made.request);
+  const auto operation = state.engine->submit(*channel, OperationRequest(made.request));
   coming->whenSettled([state = state.shared_from_this(), channel, operation, coming, call,
                        request = std::move(made.request)]() mutable {
     try {
@@ -381,7 +381,8 @@ Call wholeCall(const CommunicatorState& state, const CallKey& key, const Reducti
 
 // Binds the call, and keeps that for the next one like it; not where stage memory cuts it into
 // rounds.
-void prepare(CommunicatorState& state, const CallKey& key, OperationRequest& request) {
+void prepare(CommunicatorState& state, const CallKey& key, std::shared_ptr<Channel> channel,
+             OperationRequest& request) {
   const Schedule& s = request.schedule->schedule();
   const std::size_t elementBytes = sizeOf(request.dtype);
   const std::size_t accumulatorBytes = sizeOf(accumulatorOf(request.dtype, request.op));
@@ -394,39 +395,33 @@ void prepare(CommunicatorState& state, const CallKey& key, OperationRequest& req
   request.bound = std::make_shared<const Binding>(bind(*request.schedule, state.rank,
                                                        {request.blockCounts, {}, {}}, elementBytes,
                                                        accumulatorBytes));
-  PreparedCall call;
-  call.schedule = request.schedule;
-  call.bound = request.bound;
-  call.stamp = request.stamp;
-  call.layout = layoutOf(s.shape, state.rank, request.blockCounts, elementBytes);
-  state.prepared.keep(key, std::move(call));
+  OperationRequest again = request;
+  again.take({});
+  state.prepared.keep(key, {std::move(channel),
+                            {std::move(again), nullptr},
+                            layoutOf(s.shape, state.rank, request.blockCounts, elementBytes)});
 }
 
 }  // namespace
 
 Work submitWhole(CommunicatorState& state, const CallKey& key, const Reduction& reduction,
-                 const FusedArgs& mine, const CallOptions& options) {
+                 const Region& input, const Region& output, const CallOptions& options) {
   const bool isPlain = !options.checkOnly && reduction.op != ReduceOp::PremulSum;
-  const auto known = isPlain ? state.prepared.find(key) : nullptr;
-  const auto channel = state.open();
-  OperationRequest request;
-  if (known) {
+  if (const auto known = isPlain ? state.prepared.find(key) : nullptr) {
+    CallData data;
     checkOrRefuse(state, options, [&] {
-      request.schedule = known->schedule;
-      request.bound = known->bound;
-      request.stamp = known->stamp;
-      request.dtype = key.dtype;
-      request.op = reduces(key.collective) ? key.op : ReduceOp::Sum;
-      setRegions(request, state, key.collective, true, known->layout, mine, options);
+      data = dataOf(state, key.collective, key.dtype, true, known->layout, input, output, options);
     });
-    return {state.engine, state.engine->submit(*channel, std::move(request))};
+    return {state.engine, state.engine->submit(*known->channel, known->call, std::move(data))};
   }
+  const auto channel = state.open();
+  const FusedArgs mine{input, output};
   const Call call = wholeCall(state, key, reduction);
   if (!isPlain) return submitCall(state, call, mine, options);
   Made made;
   checkOrRefuse(state, options, [&] { made = makeRequest(state, call, mine, options); });
   if (!made.found.plan) return submitComing(state, channel, call, std::move(made), options);
-  prepare(state, key, made.request);
+  prepare(state, key, channel, made.request);
   return {state.engine, state.engine->submit(*channel, std::move(made.request))};
 }
 

@@ -26,7 +26,7 @@ Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& min
                 const CallOptions& options);
 // The same for a call of all ranks whose blocks have one count, with less to do the second time.
 Work submitWhole(CommunicatorState& state, const CallKey& key, const Reduction& reduction,
-                 const FusedArgs& mine, const CallOptions& options);
+                 const Region& input, const Region& output, const CallOptions& options);
 // The parts of submitCall, for calls that learn their plan later. prepareCall checks everything but
 // the plan and throws what is wrong, having told nobody; planCall completes its result.
 OperationRequest prepareCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,

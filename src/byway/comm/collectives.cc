@@ -21,8 +21,8 @@ Work callAll(CommunicatorState& state, Collective collective, CallGroup group, D
 Work callWhole(CommunicatorState& state, Collective collective, std::uint64_t count, int root,
                DType dtype, const Reduction& reduction, const Region& input, const Region& output,
                const CallOptions& options) {
-  return submitWhole(state, {collective, dtype, reduction.op, false, root, count}, reduction,
-                     {input, output}, options);
+  return submitWhole(state, {collective, dtype, reduction.op, false, root, count}, reduction, input,
+                     output, options);
 }
 
 CallGroup counted(const CommunicatorState& state, std::vector<std::uint64_t> counts) {
@@ -228,7 +228,7 @@ Work Communicator::barrier(const CallOptions& options) {
   mine.keepAlive = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
       bytes, options.keepAlive);
   return submitWhole(*state_, {Collective::AllGather, DType::UInt8, ReduceOp::Sum, true, 0, 1}, {},
-                     {input, output}, mine);
+                     input, output, mine);
 }
 
 Work Communicator::allReduceCoalesced(std::span<const Region> inputs,

@@ -114,7 +114,7 @@ void checkTopologyRanks(const std::vector<int>& some, std::size_t size) {
 
 std::size_t Region::bytes() const {
   std::size_t sum = 0;
-  for (const Buffer& part : parts_) sum += part.bytes;
+  for (const Buffer& part : parts()) sum += part.bytes;
   return sum;
 }
 
@@ -223,6 +223,7 @@ void Communicator::destroy(Seconds bound) {
     const std::scoped_lock lock(state_->mutex);
     channel = std::exchange(state_->channel, nullptr);
   }
+  state_->prepared.clear();
   if (channel) state_->engine->close(*channel, bound);
 }
 

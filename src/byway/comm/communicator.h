@@ -50,12 +50,16 @@ struct CommunicatorOptions {
 class Region {
  public:
   Region() = default;
-  Region(void* address, std::size_t bytes) : parts_{Buffer{address, bytes}} {}
+  Region(void* address, std::size_t bytes) : only_{address, bytes}, isOne_(true) {}
   Region(std::vector<Buffer> parts) : parts_(std::move(parts)) {}  // NOLINT: a list is a region
-  std::span<const Buffer> parts() const { return parts_; }
+  std::span<const Buffer> parts() const {
+    return isOne_ ? std::span(&only_, 1) : std::span<const Buffer>(parts_);
+  }
   std::size_t bytes() const;
 
  private:
+  Buffer only_;
+  bool isOne_ = false;  // only_, and no list
   std::vector<Buffer> parts_;
 };
 // Inputs are not written; they are Regions so that one type serves both sides.

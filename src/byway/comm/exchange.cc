@@ -61,7 +61,7 @@ Work submitExchanged(CommunicatorState& state, const Call& call, const FusedArgs
   exchange->row.assign(first, first + n);
   const Work rows = gatherRows(state, exchange, options);
   const auto channel = state.open();
-  const auto operation = state.engine->submit(*channel, request);
+  const auto operation = state.engine->submit(*channel, OperationRequest(request));
   rows.whenDone([state = state.shared_from_this(), channel, operation, exchange, rows, call,
                  request = std::move(request)]() mutable {
     if (rows.error()) return;  // the communicator is broken, and this call with it

@@ -14,21 +14,26 @@ std::size_t PreparedCalls::Hash::operator()(const CallKey& key) const {
   return hashMix(kind << 32 | static_cast<std::uint32_t>(key.root), key.count);
 }
 
-std::shared_ptr<const PreparedCall> PreparedCalls::find(const CallKey& key) const {
+std::shared_ptr<PreparedCall> PreparedCalls::find(const CallKey& key) {
   const std::scoped_lock lock(mutex_);
+  if (last_ && key == lastKey_) return last_;
   const auto it = calls_.find(key);
-  return it == calls_.end() ? nullptr : it->second;
+  if (it == calls_.end()) return nullptr;
+  lastKey_ = key;
+  return last_ = it->second;
 }
 
 void PreparedCalls::keep(const CallKey& key, PreparedCall call) {
-  auto kept = std::make_shared<const PreparedCall>(std::move(call));
+  auto kept = std::make_shared<PreparedCall>(std::move(call));
   const std::scoped_lock lock(mutex_);
+  last_.reset();
   if (calls_.size() >= kMost) calls_.clear();
   calls_.insert_or_assign(key, std::move(kept));
 }
 
 void PreparedCalls::clear() {
   const std::scoped_lock lock(mutex_);
+  last_.reset();
   calls_.clear();
 }
 

@@ -7,8 +7,7 @@
 #include <unordered_map>
 
 #include "byway/base/types.h"
-#include "byway/schedule/bind.h"
-#include "byway/transport/wire.h"
+#include "byway/executor/channel.h"
 
 namespace byway {
 
@@ -30,26 +29,28 @@ struct Layout {
 };
 
 struct PreparedCall {
-  std::shared_ptr<const VerifiedSchedule> schedule;
-  std::shared_ptr<const Binding> bound;
-  Stamp stamp{};
+  std::shared_ptr<Channel> channel;
+  RepeatedCall call;
   Layout layout;
 };
 
 // Any thread.
 class PreparedCalls {
  public:
-  std::shared_ptr<const PreparedCall> find(const CallKey& key) const;
+  std::shared_ptr<PreparedCall> find(const CallKey& key);
   void keep(const CallKey& key, PreparedCall call);
-  void clear();  // plans may be others from now on
+  void clear();  // plans may be others from now on, or the channel is closed
 
  private:
   struct Hash {
     std::size_t operator()(const CallKey& key) const;
   };
   static constexpr std::size_t kMost = 1024;
-  mutable std::mutex mutex_;
-  std::unordered_map<CallKey, std::shared_ptr<const PreparedCall>, Hash> calls_;
+  std::mutex mutex_;
+  std::unordered_map<CallKey, std::shared_ptr<PreparedCall>, Hash> calls_;
+  // The one that was found last.
+  CallKey lastKey_;
+  std::shared_ptr<PreparedCall> last_;
 };
 
 }  // namespace byway

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "byway/base/fence.h"
 #include "byway/executor/control.h"
 
 namespace byway {
@@ -42,20 +43,42 @@ void Channel::checkUsable() const {
               rank(), broken_->sequence());
 }
 
-std::shared_ptr<CollectiveOperation> Channel::submit(OperationRequest request) {
+std::shared_ptr<CollectiveOperation> Channel::submit(OperationRequest&& request) {
   checkUsable();
   const Seconds now = this->now();
   const Seconds deadline = now + request.timeout;
   auto operation =
       std::make_shared<CollectiveOperation>(*this, std::move(request), nextSequence_, deadline);
+  begin(operation, now);
+  return operation;
+}
+
+std::shared_ptr<CollectiveOperation> Channel::submit(RepeatedCall& call, CallData&& data) {
+  checkUsable();
+  const Seconds now = this->now();
+  const Seconds deadline = now + data.timeout;
+  if (call.last && call.last.use_count() == 1 && call.last->mayGoAgain()) {
+    // What the last holder but this one did with it is over.
+    threadFence(std::memory_order_acquire);
+    call.last->goAgain(std::move(data), nextSequence_, deadline);
+  } else {
+    OperationRequest request = call.request;
+    request.take(std::move(data));
+    call.last =
+        std::make_shared<CollectiveOperation>(*this, std::move(request), nextSequence_, deadline);
+  }
+  begin(call.last, now);
+  return call.last;
+}
+
+void Channel::begin(const std::shared_ptr<CollectiveOperation>& operation, Seconds now) {
   recordCreated(*operation, now);
   const std::uint64_t sequence = nextSequence_++;
   add(operation);
   if (operation->supplied()) announce(*operation);
   if (!left_.empty()) checkDepartures();
   if (!refusedThere_.empty()) checkRefusal(sequence);
-  advance();
-  return operation;
+  advance(true);
 }
 
 // From now on the messages of the call can be compared with it; some may have come before.
@@ -66,17 +89,18 @@ void Channel::announce(const CollectiveOperation& operation) {
       id(), sequence, [this](const MatchKey& key, const Stamp& stamp) { dataArrived(key, stamp); });
 }
 
-void Channel::supply(CollectiveOperation& operation, OperationRequest request) {
+void Channel::supply(CollectiveOperation& operation, OperationRequest&& request) {
   if (operation.done() || operation.failed()) return;
   guarded(operation, [&] {
     operation.supply(std::move(request));
+    recordSupplied(operation);
     announce(operation);
     return true;
   });
   advance();
 }
 
-std::shared_ptr<Operation> Channel::submit(PointToPointRequest request) {
+std::shared_ptr<Operation> Channel::submit(PointToPointRequest&& request) {
   checkUsable();
   const Seconds now = this->now();
   const Seconds deadline = now + request.timeout;
@@ -388,7 +412,8 @@ void Channel::startWhatMay() {
   }
 }
 
-bool Channel::advance() {
+// isCalled: by a caller that is about to go on, for which nothing is done that may wait.
+bool Channel::advance(bool isCalled) {
   bool did = false;
   if (const auto failure = std::exchange(pending_, std::nullopt)) {
     if (broken_)
@@ -404,10 +429,16 @@ bool Channel::advance() {
   if (broken_) cancelWhenMay();
   did = retire() || did;
   if (board() != nullptr) {
-    updateDone();
+    updateDone(isCalled);
     wakeSleepers();
   }
   return did;
+}
+
+bool Channel::hasNews() const {
+  return pending_ || std::any_of(operations_.begin(), operations_.end(), [](const auto& operation) {
+           return operation->hasNews();
+         });
 }
 
 bool Channel::advanceAtLeisure() {
@@ -417,24 +448,21 @@ bool Channel::advanceAtLeisure() {
 }
 
 bool Channel::retire() {
-  if (!broken_ && lingering_.empty() &&
-      std::none_of(operations_.begin(), operations_.end(),
-                   [](const auto& operation) { return operation->finished(); })) {
-    return false;
-  }
   const bool late = broken_ && transport_.clock().now() >= brokenAt_ + kDrainSeconds;
   std::size_t kept = 0;
   for (auto& entry : operations_) {
     Operation& operation = *entry;
-    if (!operation.finished() && !(operation.failed() && late)) {
-      std::swap(operations_[kept++], entry);
+    const bool finished = operation.finished();
+    if (!finished && !(operation.failed() && late)) {
+      if (&operations_[kept++] != &entry) std::swap(operations_[kept - 1], entry);
       continue;
     }
-    if (board() != nullptr && !operation.failed() && !operation.hearsAll()) {
-      unchecked_.emplace_back(static_cast<std::uint64_t>(operation.sequence()), operation.stamp());
-    }
-    operation.withdraw();
-    if (operation.finished())
+    if (operation.failed())
+      operation.withdraw();
+    else if (board() != nullptr && !operation.hearsAll())
+      unchecked_.push_back({static_cast<std::uint64_t>(operation.sequence()), operation.stamp(),
+                            operation.stampHash()});
+    if (finished)
       operation.release();
     else
       lingering_.push_back(entry);
@@ -443,6 +471,7 @@ bool Channel::retire() {
     for (auto& callback : operation.takeCallbacks()) callbacks_.push_back(std::move(callback));
   }
   const bool any = kept < operations_.size();
+  if (!any && !broken_ && lingering_.empty()) return false;
   operations_.erase(operations_.begin() + static_cast<std::ptrdiff_t>(kept), operations_.end());
   std::erase_if(lingering_, [](const auto& operation) {
     if (!operation->finished()) return false;

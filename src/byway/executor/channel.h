@@ -43,12 +43,13 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  std::shared_ptr<CollectiveOperation> submit(OperationRequest request);
+  std::shared_ptr<CollectiveOperation> submit(OperationRequest&& request);
+  std::shared_ptr<CollectiveOperation> submit(RepeatedCall& call, CallData&& data);
   // The rest of a call that was submitted without a schedule; nothing if it is over already.
-  void supply(CollectiveOperation& operation, OperationRequest request);
+  void supply(CollectiveOperation& operation, OperationRequest&& request);
   // Sends and receives that begin together, in any order on the two sides.
-  std::shared_ptr<Operation> submit(PointToPointRequest request);
-  bool advance();                // of all operations; true if anything was done
+  std::shared_ptr<Operation> submit(PointToPointRequest&& request);
+  bool advance() { return advance(false); }  // of all operations; true if anything was done
   bool advanceAtLeisure();       // of one that has something to do
   Seconds nextDeadline() const;  // of calls, answers and log lines; kNever: none
   void checkDeadlines(Seconds now);
@@ -96,6 +97,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::size_t operationsUnderWay() const { return operations_.size(); }
   // Moves the callbacks of operations that completed since the last call.
   std::vector<std::function<void()>> takeCallbacks();
+  bool hasCallbacks() const { return !callbacks_.empty(); }
+  // Whether something has come for a call under way; a hint, and cheap.
+  bool hasNews() const;
 
   Transport& transport() { return transport_; }
   MessageOrder& messages() { return messages_; }
@@ -114,6 +118,16 @@ class Channel : public std::enable_shared_from_this<Channel> {
     buffers_.clear();
     return buffers_;
   }
+  // The same for the operands of a sum.
+  struct Operands {
+    std::vector<Buffer> from;
+    std::vector<ReduceInput> inputs;
+  };
+  Operands& operands(std::size_t count) {
+    operands_.from.assign(count, {});
+    operands_.inputs.resize(count);
+    return operands_;
+  }
   StageMemory& stage() { return stage_; }
   const StageMemory& stage() const { return stage_; }
   TraceLog* trace() { return trace_.get(); }  // null: nobody traces
@@ -129,7 +143,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   template <typename Fn>
   bool guarded(const Operation& operation, const Fn& fn);
   Seconds now() const { return now_ == kNever ? transport_.clock().now() : now_; }
+  bool advance(bool isCalled);
   void checkUsable() const;
+  void begin(const std::shared_ptr<CollectiveOperation>& operation, Seconds now);
   void add(const std::shared_ptr<Operation>& operation);
   // channel_inquiry.cc
   void ask(const std::shared_ptr<Operation>& operation, bool isLate, Seconds now);
@@ -148,12 +164,14 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void failFrom(const Error& error, bool tell);
   void startWhatMay();
   // channel_mapped.cc
-  void updateDone();
+  void updateDone(bool isCalled);
   void wakeSleepers();
   void compareCalls();
-  bool compareCall(std::uint64_t sequence, const Stamp& mine);
+  struct Unchecked;
+  bool compare(const Unchecked& call);
   bool retire();
   void recordCreated(Operation& operation, Seconds now);
+  void recordSupplied(const Operation& operation);
   void recordStarted(const Operation& operation);
   void recordEnded(const Operation& operation);
   void writeRecordsOnce();
@@ -167,7 +185,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   bool recordsWritten_ = false;
   std::unique_ptr<TraceLog> trace_;
   std::uint64_t nextSequence_ = 0;
-  std::deque<std::shared_ptr<Operation>> operations_;  // in call order, not retired
+  std::vector<std::shared_ptr<Operation>> operations_;  // in call order, not retired
   std::array<Stamp, kRemembered> history_{};           // by sequence modulo kRemembered
   std::optional<Error> broken_;
   std::int64_t brokenFrom_ = -1;  // the first call that fails by it; -1: all
@@ -199,10 +217,16 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::vector<std::function<void()>> callbacks_;
   std::vector<std::byte> scratch_;
   std::vector<Buffer> buffers_;
+  Operands operands_;
   bool broughtData_ = false, broughtSpace_ = false;
   // Calls that are over here and in which this rank did not hear from every other: they may have
   // made another call, which shows once they are over there, too.
-  std::deque<std::pair<std::uint64_t, Stamp>> unchecked_;
+  struct Unchecked {
+    std::uint64_t sequence = 0;
+    Stamp stamp{};
+    std::uint64_t stampHash = 0;
+  };
+  std::deque<Unchecked> unchecked_;
 };
 
 }  // namespace byway

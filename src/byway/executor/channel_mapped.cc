@@ -16,7 +16,7 @@ std::byte* Channel::scratch(std::size_t count) {
 
 // Calls are numbered from 1 on the board, so the first that is not over has the number of those
 // that are.
-void Channel::updateDone() {
+void Channel::updateDone(bool isCalled) {
   std::uint64_t ended = nextSequence_;
   for (const auto& operation : operations_) {
     if (operation->sequence() == Operation::kUnnumbered) continue;
@@ -24,12 +24,14 @@ void Channel::updateDone() {
     break;
   }
   board()->setEnded(ended);
-  while (!unchecked_.empty() && board()->haveEnded(unchecked_.front().first + 1)) {
-    const auto [sequence, stamp] = unchecked_.front();
+  // To see how far the others are costs a cache line each.
+  const std::size_t mayWait = isCalled ? Board::kSlots / 2 : 0;
+  while (unchecked_.size() > mayWait && board()->haveEnded(unchecked_.front().sequence + 1)) {
+    if (!broken_ && !pending_) compare(unchecked_.front());
     unchecked_.pop_front();
-    if (!broken_ && !pending_) compareCall(sequence, stamp);
   }
-  const std::uint64_t done = unchecked_.empty() ? ended : std::min(ended, unchecked_.front().first);
+  const std::uint64_t done =
+      unchecked_.empty() ? ended : std::min(ended, unchecked_.front().sequence);
   broughtSpace_ = board()->setDone(done) || broughtSpace_;
 }
 
@@ -74,23 +76,27 @@ void Channel::endSleep() {
 // A rank whose call differs may neither read what this one publishes nor send it a message.
 void Channel::compareCalls() {
   if (broken_ || pending_) return;
-  for (const auto& [sequence, stamp] : unchecked_) {
-    if (!compareCall(sequence, stamp)) return;
+  for (const Unchecked& call : unchecked_) {
+    if (!compare(call)) return;
   }
   for (const auto& operation : operations_) {
     if (operation->sequence() == Operation::kUnnumbered || !operation->comparable()) continue;
-    if (!compareCall(static_cast<std::uint64_t>(operation->sequence()), operation->stamp())) return;
+    const Stamp& stamp = operation->stamp();
+    const auto sequence = static_cast<std::uint64_t>(operation->sequence());
+    if (!compare({sequence, stamp, operation->stampHash()})) return;
   }
 }
 
-bool Channel::compareCall(std::uint64_t sequence, const Stamp& mine) {
+bool Channel::compare(const Unchecked& call) {
+  const std::uint64_t sequence = call.sequence;
   for (int r = 0; r < ranks(); ++r) {
     if (r == rank()) continue;
     const Publication& first = board()->publication(r, sequence + 1, 0);
     if (first.number.load(std::memory_order_acquire) != sequence + 1) continue;
+    if (first.stampHash.load(std::memory_order_relaxed) == call.stampHash) continue;
     const Stamp theirs = first.stamp();
-    if (sameCall(mine, theirs)) continue;
-    mismatch(sequence, mine, {id(), sequence, 0, static_cast<std::uint32_t>(r)}, theirs);
+    if (sameCall(call.stamp, theirs)) continue;
+    mismatch(sequence, call.stamp, {id(), sequence, 0, static_cast<std::uint32_t>(r)}, theirs);
     return false;
   }
   return true;

@@ -16,10 +16,15 @@ void Channel::recordCreated(Operation& operation, Seconds now) {
   operation.describe(*record);
 }
 
+// What was not known at the call is now.
+void Channel::recordSupplied(const Operation& operation) {
+  CallRecord* const record = recorder_.find(operation.record());
+  if (record != nullptr) operation.describe(*record);
+}
+
 void Channel::recordStarted(const Operation& operation) {
   CallRecord* const record = recorder_.find(operation.record());
   if (record == nullptr) return;
-  operation.describe(*record);  // what was not known at the call is now
   record->state = CallState::UnderWay;
   record->started = now();
 }
@@ -32,7 +37,7 @@ void Channel::recordEnded(const Operation& operation) {
   if (const auto& failure = operation.failure()) {
     record->state = CallState::Failed;
     record->code = failure->code();
-    copyText(failure->what(), record->error);
+    record->error = failure->what();
   }
   if (trace_) trace_->add(*record, operation.describe());
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "byway/base/copy.h"
+#include "byway/base/cores.h"
 #include "byway/base/fence.h"
 #include "byway/executor/collective_round.h"
 
@@ -67,9 +68,6 @@ bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
     if (!board.isFree(number())) return false;
     Publication& line = board.publication(channel_.rank(), number(), op.publication);
     const Transfer& t = request_.schedule->schedule().transfers[op.index];
-    board.reclaimRing();
-    line.taken.store(0, std::memory_order_relaxed);
-    line.isWithdrawn.store(0, std::memory_order_relaxed);
     line.bytes = round.bound->bytes(t.from);
     RingUse& use = round.ringUse[op.publication];
     if (!use.isKnown) {
@@ -77,6 +75,7 @@ bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
       if (use.isUsed) use.readers = readersOf(round, op);
     }
     if (use.isUsed) {
+      letReadersMark(line);
       const auto offset = board.takeRing(line.bytes, line, use.readers);
       if (!offset) return false;
       line.place = Publication::Place::Ring;
@@ -86,8 +85,15 @@ bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
     } else {
       published = writePublication(round, line, buffersOf(round, t.from));
     }
-    line.setStamp(messageStamp(keyOf(op.index, channel_.rank())));
+    if (request_.ownCounts) {
+      const Stamp mine = messageStamp(keyOf(op.index, channel_.rank()));
+      line.setStamp(mine, Publication::hashOf(mine));
+    } else {
+      line.setStamp(stamp(), stampHash_);
+    }
     line.number.store(number(), std::memory_order_release);
+    // The next call's line is still with those who read it some calls ago.
+    prefetchForWrite(&board.publication(channel_.rank(), number() + 1, op.publication));
     channel_.broughtData();
   }
   // What is a copy outside of the board is kept until the last reader has it. What is in the ring
@@ -95,6 +101,13 @@ bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
   if (published != Published::InSlot) round.toBeTaken.push_back(index);
   if (published == Published::InSlot || published == Published::InCopy) finishOp(round, index);
   return true;
+}
+
+// For what its readers mark in the line's second half, which others do not touch.
+void CollectiveOperation::letReadersMark(Publication& line) {
+  channel_.board()->reclaimRing();
+  line.taken.store(0, std::memory_order_relaxed);
+  line.isWithdrawn.store(0, std::memory_order_relaxed);
 }
 
 std::uint64_t CollectiveOperation::readersOf(const Round& round, const LocalOp& of) const {
@@ -143,13 +156,13 @@ CollectiveOperation::Published CollectiveOperation::writePublication(
   Published published = Published::InSlot;
   if (bytes <= Publication::kSmallBytes) {
     line.place = Publication::Place::Here;
-    line.offset = 0;
     gather(buffers, line.small);
   } else if (round.dataUsed + bytes + kLine + kReserve <= slot.size() &&
              (copies || bytes <= kCopyBytes || channel_.board()->reach() != Board::Reach::Memory)) {
     line.place = Publication::Place::Data;
     gather(buffers, reserve(bytes));
   } else {
+    letReadersMark(line);
     line.place = Publication::Place::Memory;
     published = Published::InMemory;
     std::vector<PublishedPiece> pieces;
@@ -227,40 +240,45 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
     }
   }
   const MatchKey key = keyOf(op.index, from);
-  const Stamp theirs = line.stamp();
-  if (theirs != messageStamp(key) && !channel_.dataArrived(key, theirs)) {
+  const std::uint64_t hash =
+      request_.ownCounts ? Publication::hashOf(messageStamp(key)) : stampHash_;
+  if (line.stampHash.load(std::memory_order_relaxed) != hash &&
+      !channel_.dataArrived(key, line.stamp())) {
     round.isStuck = true;
     return false;
   }
-  const auto area =
-      line.place == Publication::Place::Ring ? board.ring(from) : board.data(from, number());
-  std::uint64_t inArea = 0;
-  switch (line.place) {
-    case Publication::Place::Here:
-      break;
-    case Publication::Place::Data:
-    case Publication::Place::Ring:
-      inArea = line.bytes;
-      break;
-    case Publication::Place::Memory:
-      inArea = line.pieces * sizeof(PublishedPiece);
-      break;
-  }
-  if (line.bytes != round.bound->bytes(t.to) || line.offset > area.size() ||
-      inArea > area.size() - line.offset) {
+  if (line.bytes != round.bound->bytes(t.to)) {
     failMapped(round, index, Outcome::WrongSize);
     return false;
   }
-  at.line = &line;
-  at.from = from;
-  if (line.place == Publication::Place::Memory) {
-    at.pieces = {reinterpret_cast<const PublishedPiece*>(area.data() + line.offset), line.pieces};
+  if (line.place == Publication::Place::Here) {
+    at = {&line, from, line.small, {}};
+    return take(round, index);
+  }
+  const auto area =
+      line.place == Publication::Place::Ring ? board.ring(from) : board.data(from, number());
+  const bool isInMemory = line.place == Publication::Place::Memory;
+  const std::uint64_t inArea = isInMemory ? line.pieces * sizeof(PublishedPiece) : line.bytes;
+  if (line.offset > area.size() || inArea > area.size() - line.offset) {
+    failMapped(round, index, Outcome::WrongSize);
+    return false;
+  }
+  const std::byte* const start = area.data() + line.offset;
+  if (isInMemory) {
+    at = {&line, from, nullptr, {reinterpret_cast<const PublishedPiece*>(start), line.pieces}};
     if (!op.isFolded) return false;
   } else {
-    at.data = line.place == Publication::Place::Here ? line.small : area.data() + line.offset;
+    at = {&line, from, start, {}};
   }
+  return take(round, index);
+}
+
+// What a receive has found is for a sum that reads it there, or is copied.
+bool CollectiveOperation::take(Round& round, std::uint32_t index) {
+  const LocalOp& op = round.bound->local->ops[index];
   if (!op.isFolded) {
-    const std::byte* data = at.data;
+    const Transfer& t = request_.schedule->schedule().transfers[op.index];
+    const std::byte* data = round.located[index].data;
     for (const Buffer& to : buffersOf(round, t.to)) {
       if (request_.output.bytes() >= kStreamedBytes)
         streamCopy(to.address, data, to.bytes);
@@ -384,8 +402,32 @@ void CollectiveOperation::withdraw() {
   }
 }
 
-bool CollectiveOperation::hearsAll() const {
-  return supplied() && request_.schedule->local(channel_.rank()).hearsAll;
+bool CollectiveOperation::hearsAll() const { return supplied() && localProgram().hearsAll; }
+
+bool CollectiveOperation::hasNews() const {
+  if (!started_ || failed()) return true;
+  Board* const board = channel_.board();
+  const auto hasNews = [&](const std::unique_ptr<Round>& round) {
+    if (!round->ready.empty() || !round->steps.steps.empty() || round->isStuck) return true;
+    const auto& ops = round->bound->local->ops;
+    const auto& transfers = request_.schedule->schedule().transfers;
+    const auto hasCome = [&](std::uint32_t index) {
+      if (round->located[index].line != nullptr) return true;
+      const int from = transfers[ops[index].index].from.rank;
+      const Publication& line = board->publication(from, number(), ops[index].publication);
+      return line.number.load(std::memory_order_acquire) == number();
+    };
+    const auto isTaken = [&](std::uint32_t index) {
+      const int reader = transfers[ops[index].index].to.rank;
+      const Publication& line =
+          board->publication(channel_.rank(), number(), ops[index].publication);
+      return (line.taken.load(std::memory_order_acquire) & bit(reader)) != 0;
+    };
+    return !round->toPublish.empty() ||
+           std::any_of(round->toRead.begin(), round->toRead.end(), hasCome) ||
+           std::any_of(round->toBeTaken.begin(), round->toBeTaken.end(), isTaken);
+  };
+  return rounds_.empty() || std::any_of(rounds_.begin(), rounds_.end(), hasNews);
 }
 
 bool CollectiveOperation::usesTransport() const {

@@ -40,6 +40,23 @@ void CollectiveOperation::Round::reset() {
   isStuck = false;
 }
 
+void CollectiveOperation::Round::begin() {
+  const LocalProgram& local = *bound->local;
+  remaining = local.ops.size();
+  state.assign(local.ops.size(), OpState::Waiting);
+  waits = local.waits;
+  ready.set(local.first);
+}
+
+// After a call that ended well: its queues and lists are empty.
+void CollectiveOperation::Round::beginAgain() {
+  std::fill(published.begin(), published.end(), Published::No);
+  std::fill(located.begin(), located.end(), Located{});
+  copies.clear();
+  dataUsed = 0;
+  begin();
+}
+
 // Rounds are used again, so that a call takes no memory for them.
 struct CollectiveOperation::RoundPool {
   static constexpr std::size_t kMost = 16;
@@ -61,20 +78,40 @@ struct CollectiveOperation::RoundPool {
   }
 };
 
-CollectiveOperation::CollectiveOperation(Channel& channel, OperationRequest request,
+void OperationRequest::take(CallData&& data) {
+  input = std::move(data.input);
+  output = std::move(data.output);
+  timeout = data.timeout;
+  keepAlive = std::move(data.keepAlive);
+}
+
+CollectiveOperation::CollectiveOperation(Channel& channel, OperationRequest&& request,
                                          std::uint64_t sequence, Seconds deadline)
     : Operation(channel, static_cast<std::int64_t>(sequence), request.stamp, deadline,
                 std::move(request.keepAlive)),
       request_(std::move(request)),
       elementBytes_(sizeOf(request_.dtype)),
-      accumulatorBytes_(sizeOf(accumulatorOf(request_.dtype, request_.op))) {
+      accumulatorBytes_(sizeOf(accumulatorOf(request_.dtype, request_.op))),
+      stampHash_(Publication::hashOf(request_.stamp)) {
   if (supplied()) planRounds();
 }
 
-void CollectiveOperation::supply(OperationRequest request) {
+bool CollectiveOperation::mayGoAgain() const {
+  return done() && !failed() && inFlight_ == 0 && request_.bound != nullptr && lastRound_;
+}
+
+void CollectiveOperation::goAgain(CallData&& data, std::uint64_t sequence, Seconds deadline) {
+  renew(static_cast<std::int64_t>(sequence), deadline, std::move(data.keepAlive));
+  request_.take(std::move(data));
+  nextRound_ = roundsDone_ = 0;
+  stageOffset_ = stageBytes_ = 0;
+}
+
+void CollectiveOperation::supply(OperationRequest&& request) {
   BYWAY_ASSERT(!supplied() && request.schedule != nullptr);
   request_ = std::move(request);
   setStamp(request_.stamp);
+  stampHash_ = Publication::hashOf(request_.stamp);
   elementBytes_ = sizeOf(request_.dtype);
   accumulatorBytes_ = sizeOf(accumulatorOf(request_.dtype, request_.op));
   planRounds();
@@ -123,8 +160,7 @@ MatchKey CollectiveOperation::keyOf(std::uint32_t transfer, int source) const {
 
 // While it is not known, later calls must not take what this one may need.
 bool CollectiveOperation::needsStage() const {
-  if (!supplied()) return true;
-  return !request_.schedule->local(channel_.rank()).slotUses.empty();
+  return !supplied() || !localProgram().slotUses.empty();
 }
 
 bool CollectiveOperation::tryStart() {
@@ -154,7 +190,17 @@ bool CollectiveOperation::tryStart() {
   return true;
 }
 
+const LocalProgram& CollectiveOperation::localProgram() const {
+  return request_.bound ? *request_.bound->local : request_.schedule->local(channel_.rank());
+}
+
 void CollectiveOperation::startRound(std::uint32_t number) {
+  if (lastRound_) {
+    lastRound_->beginAgain();
+    rounds_.push_back(std::move(lastRound_));
+    nextRound_ = number + 1;
+    return;
+  }
   auto round = RoundPool::here().take();
   round->operation = this;
   round->number = number;
@@ -182,13 +228,7 @@ void CollectiveOperation::startRound(std::uint32_t number) {
     BYWAY_ASSERT(round->bound->stageBytes <= roundStage_);
     round->stageOffset = stageOffset_ + (number % kRoundsInFlight) * roundStage_;
   }
-  const LocalProgram& local = *round->bound->local;
-  round->remaining = local.ops.size();
-  round->state.assign(local.ops.size(), OpState::Waiting);
-  for (std::uint32_t i = 0; i < local.ops.size(); ++i) {
-    round->waits.push_back(local.ops[i].waitsFor);
-    if (local.ops[i].waitsFor == 0) round->ready.push_back(i);
-  }
+  round->begin();
   rounds_.push_back(std::move(round));
   nextRound_ = number + 1;
 }
@@ -215,7 +255,10 @@ bool CollectiveOperation::advance() {
     }
     did = true;
     ++roundsDone_;
-    RoundPool::here().give(std::move(rounds_[i]));
+    if (request_.bound)
+      lastRound_ = std::move(rounds_[i]);
+    else
+      RoundPool::here().give(std::move(rounds_[i]));
     rounds_.erase(rounds_.begin() + static_cast<std::ptrdiff_t>(i));
     if (nextRound_ < roundCount_) startRound(nextRound_);
   }
@@ -386,8 +429,7 @@ bool CollectiveOperation::localSlice(Round& round, LocalQueue& queue, const Step
     return recvs.empty() ? kNoOp : recvs[step.firstInput + i];
   };
   std::uint64_t budget = recvs.empty() ? kSliceBytes : kMappedSliceBytes;
-  std::vector<Buffer> from(inputs.size());
-  std::vector<ReduceInput> operands(inputs.size());
+  auto& [from, operands] = channel_.operands(inputs.size());
   while (queue.piece < pieces.size()) {
     const Piece& piece = pieces[queue.piece];
     const std::uint64_t left = b.cell(piece).count - queue.element;
@@ -398,16 +440,24 @@ bool CollectiveOperation::localSlice(Round& round, LocalQueue& queue, const Step
     }
     const std::uint64_t perElement =
         b.widthBytes(step.to.width) + inputs.size() * b.widthBytes(Width::Accumulator);
-    std::uint64_t count = std::min(left, std::max<std::uint64_t>(64, budget / perElement));
+    std::uint64_t count = left;
+    if (count * perElement > budget) {
+      count = std::min(left, std::max<std::uint64_t>(64, budget / perElement));
+    }
+    // A piece may lie in several parts of the caller's memory.
+    const auto fit = [&](const Buffer& in, Width width) {
+      const std::uint64_t bytes = b.widthBytes(width);
+      if (in.bytes < count * bytes) count = in.bytes / bytes;
+    };
     const Buffer to = place(round, step.to, piece, queue.element, count);
-    count = std::min(count, to.bytes / b.widthBytes(step.to.width));
+    fit(to, step.to.width);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (recvOf(i) != kNoOp) {
         count = std::min(count, Channel::kScratchBytes / b.widthBytes(inputs[i].width));
         continue;
       }
       from[i] = place(round, inputs[i], s.piecesOf(inputs[i])[queue.piece], queue.element, count);
-      count = std::min(count, from[i].bytes / b.widthBytes(inputs[i].width));
+      fit(from[i], inputs[i].width);
       operands[i] = {from[i].address, inputs[i].width};
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -16,6 +16,8 @@
 
 namespace byway {
 
+struct CallData;
+
 // What a call brings. Buffers must stay until the operation is done; `keepAlive` is held until
 // then.
 struct OperationRequest {
@@ -36,19 +38,39 @@ struct OperationRequest {
   MemoryKind stageKind = MemoryKind::Host;
   Seconds timeout = 300;  // from the submission; kNever: none
   std::shared_ptr<void> keepAlive;
+  void take(CallData&& data);
+};
+
+// What differs between calls that are otherwise the same.
+struct CallData {
+  Segments input, output;
+  Seconds timeout = 300;
+  std::shared_ptr<void> keepAlive;
+};
+
+class CollectiveOperation;
+
+// A call that is made again and again: with `bound`, without data. Its last call's object serves the
+// next one when nobody else has it any more.
+struct RepeatedCall {
+  OperationRequest request;
+  std::shared_ptr<CollectiveOperation> last;  // under the engine's lock
 };
 
 struct Publication;
 
 class CollectiveOperation final : public Operation {
  public:
-  CollectiveOperation(Channel& channel, OperationRequest request, std::uint64_t sequence,
+  CollectiveOperation(Channel& channel, OperationRequest&& request, std::uint64_t sequence,
                       Seconds deadline);
   ~CollectiveOperation() override;
 
   // Once, for a call that was submitted without a schedule. Input and output must be those of the
   // submission, or memory that no other call touches.
-  void supply(OperationRequest request);
+  void supply(OperationRequest&& request);
+  // The same call with other data, once it is done.
+  bool mayGoAgain() const;
+  void goAgain(CallData&& data, std::uint64_t sequence, Seconds deadline);
   bool comparable() const override { return supplied(); }
   bool supplied() const { return request_.schedule != nullptr; }
 
@@ -62,6 +84,7 @@ class CollectiveOperation final : public Operation {
   void withdraw() override;
   bool awaitsSpace() const override;
   bool hearsAll() const override;
+  std::uint64_t stampHash() const override { return stampHash_; }
   bool usesTransport() const override;
   bool ended() const override { return started_ && roundsDone_ == roundCount_; }
   std::set<int> waitsFor() const override;
@@ -69,6 +92,7 @@ class CollectiveOperation final : public Operation {
   std::string describe() const override;
   void describe(CallRecord& record) const override;
   void release() override;
+  bool hasNews() const override;
 
  private:
   struct Round;
@@ -81,6 +105,7 @@ class CollectiveOperation final : public Operation {
   static void transferDone(void* self, std::uint32_t tag, Outcome outcome);
 
   void planRounds();
+  const LocalProgram& localProgram() const;
   void startRound(std::uint32_t number);
   void issue(Round& round, std::uint32_t index);
   void transfer(Round& round, std::uint32_t index, const Ref& ref, int peer, bool sends);
@@ -98,7 +123,9 @@ class CollectiveOperation final : public Operation {
   bool mayUseRing(const Round& round, std::uint32_t transfer) const;
   enum class Published : std::uint8_t;
   Published writePublication(Round& round, Publication& line, const std::vector<Buffer>& buffers);
+  void letReadersMark(Publication& line);
   bool look(Round& round, std::uint32_t index);
+  bool take(Round& round, std::uint32_t index);
   bool fetch(Round& round, std::uint32_t index);
   bool readAt(const Located& at, std::uint64_t offset, void* to, std::uint64_t bytes);
   void doneWith(Round& round, std::uint32_t index);
@@ -117,9 +144,11 @@ class CollectiveOperation final : public Operation {
 
   OperationRequest request_;
   std::size_t elementBytes_, accumulatorBytes_;
+  std::uint64_t stampHash_ = 0;
   std::uint32_t roundCount_ = 1, nextRound_ = 0, roundsDone_ = 0;
   std::uint64_t stageOffset_ = 0, stageBytes_ = 0, roundStage_ = 0;
   std::vector<std::unique_ptr<Round>> rounds_;  // those under way
+  std::unique_ptr<Round> lastRound_;            // of a call that may be made again
   std::byte nothing_{};                         // stands for a message of no elements
 };
 

@@ -38,6 +38,10 @@ class IndexQueue {
     items_.clear();
     head_ = 0;
   }
+  void set(const std::vector<std::uint32_t>& items) {
+    items_ = items;
+    head_ = 0;
+  }
 
  private:
   std::vector<std::uint32_t> items_;
@@ -98,7 +102,9 @@ struct CollectiveOperation::Round {
   std::uint64_t fetched = 0;   // bytes of the first of toRead that is being copied
   bool isStuck = false;        // a publication cannot be read: the call is about to fail
 
-  void reset();  // keeps memory
+  void begin();       // with `bound`, on a round that is new or reset
+  void beginAgain();  // the same binding as before
+  void reset();       // keeps memory
 };
 
 }  // namespace byway

@@ -50,11 +50,13 @@ class Engine final : private ArrivalSink {
   // The same with another error.
   void fail(Channel& channel, const Error& error);
 
-  std::shared_ptr<CollectiveOperation> submit(Channel& channel, OperationRequest request);
-  void supply(Channel& channel, CollectiveOperation& operation, OperationRequest request);
+  std::shared_ptr<CollectiveOperation> submit(Channel& channel, OperationRequest&& request);
+  std::shared_ptr<CollectiveOperation> submit(Channel& channel, RepeatedCall& call,
+                                              CallData&& data);
+  void supply(Channel& channel, CollectiveOperation& operation, OperationRequest&& request);
   // Instead of supply(), where all ranks find the same: the call alone fails.
   void reject(Channel& channel, CollectiveOperation& operation, const Error& error);
-  std::shared_ptr<Operation> submit(Channel& channel, PointToPointRequest request);
+  std::shared_ptr<Operation> submit(Channel& channel, PointToPointRequest&& request);
   // A call that this rank's caller got wrong: it takes its number, and the other ranks learn that
   // they must not wait for it.
   void refuse(Channel& channel, const Error& error);
@@ -110,8 +112,8 @@ class Engine final : private ArrivalSink {
   void act(Channel& channel, PeerId from, const ControlMessage& message);
   void answerFor(PeerId asker, const ControlMessage& question, Standing standing);
 
-  template <typename Request>
-  auto start(Channel& channel, Request request);
+  template <typename Submit>
+  auto start(Channel& channel, const Submit& submit);
   bool progressOnce(bool withTransport = true);
   bool workAtLeisure();
   template <typename Predicate>
@@ -122,6 +124,7 @@ class Engine final : private ArrivalSink {
   bool runCallbacks(std::unique_lock<std::mutex>& lock, bool asWaiter);
   void runBatch(std::vector<std::function<void()>> callbacks);
   void leaveToOthers(std::vector<std::function<void()>> callbacks);
+  void lookOften(const Channel& channel) const;
   void block(std::unique_lock<std::mutex>& lock, Seconds until);
   Channel* onBoardAlone() const;
   bool hasCalls() const;

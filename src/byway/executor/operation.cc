@@ -45,4 +45,14 @@ void Operation::complete() {
 
 void Operation::release() { keepAlive_.reset(); }
 
+void Operation::renew(std::int64_t sequence, Seconds deadline, std::shared_ptr<void> keepAlive) {
+  BYWAY_ASSERT(done() && !failed() && inFlight_ == 0 && callbacks_.empty());
+  sequence_ = sequence;
+  deadline_ = deadline;
+  lateAt_ = kNever;
+  keepAlive_ = std::move(keepAlive);
+  started_ = false;
+  done_.store(false, std::memory_order_relaxed);
+}
+
 }  // namespace byway

@@ -89,8 +89,12 @@ class Operation : public std::enable_shared_from_this<Operation> {
   virtual bool usesTransport() const { return true; }
   // Whether it reads what each other rank publishes for the call, and so that rank's fingerprint.
   virtual bool hearsAll() const { return true; }
+  // Of stamp(), for the board.
+  virtual std::uint64_t stampHash() const { return 0; }
   // Gives back what it holds; after finished().
   virtual void release();
+  // A hint, for a wait that spins: whether advance() would find that something has come.
+  virtual bool hasNews() const { return true; }
 
   bool mustFollow(const Operation& earlier) const;
   // Ended, or failed and the transport has let go of its buffers.
@@ -106,6 +110,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
 
  protected:
   Channel& channel_;
+  // The object of a call that is done, for the next one.
+  void renew(std::int64_t sequence, Seconds deadline, std::shared_ptr<void> keepAlive);
   bool started_ = false;
   std::size_t inFlight_ = 0;  // transfers that the transport holds
 

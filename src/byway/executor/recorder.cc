@@ -37,7 +37,7 @@ std::string toJson(const CallRecord& r) {
   }
   if (r.state == CallState::Failed) {
     out +=
-        fmt::format(R"(, "code": "{}", "error": {})", toString(r.code), jsonQuoted(r.error.data()));
+        fmt::format(R"(, "code": "{}", "error": {})", toString(r.code), jsonQuoted(r.error));
   }
   return out + "}";
 }
@@ -58,20 +58,36 @@ const char* toString(CallState state) {
   return "";
 }
 
+void CallRecord::clear() {
+  sequence = -1;
+  state = CallState::Waiting;
+  created = 0;
+  started = ended = -1;
+  bytes = 0;
+  stamp = {};
+  route[0] = '\0';
+  parts = tag = 0;
+  sends = false;
+  peer = -1;
+  code = ErrorCode::Internal;
+  error.clear();
+}
+
 CallRecord* Recorder::add() {
   const std::uint64_t number = count_++;
   if (capacity_ == 0) return nullptr;
   if (ring_.empty()) ring_.resize(capacity_);
-  CallRecord& record = ring_[number % capacity_];
-  record = {};
+  CallRecord& record = ring_[next_];
+  if (++next_ == capacity_) next_ = 0;
+  record.clear();
   record.number = number;
   return &record;
 }
 
 CallRecord* Recorder::find(std::uint64_t number) {
-  if (ring_.empty()) return nullptr;
-  CallRecord& record = ring_[number % capacity_];
-  return number < count_ && record.number == number ? &record : nullptr;
+  if (ring_.empty() || number >= count_ || count_ - number > capacity_) return nullptr;
+  const std::uint64_t back = count_ - number;
+  return &ring_[next_ >= back ? next_ - back : next_ + capacity_ - back];
 }
 
 std::string Recorder::toJson(std::uint64_t communicator, int rank, int ranks, Seconds now) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The flight recorder: the last calls of a communicator, what became of them and when. Under the
-// engine's lock; memory is taken at the first call alone.
+// engine's lock; memory is taken at the first call alone, and for a failure's text.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ enum class CallState : std::uint8_t { Waiting, UnderWay, Completed, Failed };
 const char* toString(CallState state);
 
 struct CallRecord {
-  static constexpr std::size_t kRouteBytes = 32, kErrorBytes = 256;  // longer text is cut
+  static constexpr std::size_t kRouteBytes = 32;  // longer text is cut
   std::uint64_t number = 0;    // of the call on its communicator and rank
   std::int64_t sequence = -1;  // of a collective; -1: sends and receives
   CallState state = CallState::Waiting;
@@ -35,7 +35,8 @@ struct CallRecord {
   int peer = -1;
   std::uint32_t tag = 0;
   ErrorCode code = ErrorCode::Internal;  // of a failed one
-  std::array<char, kErrorBytes> error{};
+  std::string error;
+  void clear();  // but for memory
 };
 
 template <std::size_t N>
@@ -61,6 +62,7 @@ class Recorder {
  private:
   std::size_t capacity_;
   std::uint64_t count_ = 0;
+  std::size_t next_ = 0;  // of the ring, for the next call
   std::vector<CallRecord> ring_;
 };
 

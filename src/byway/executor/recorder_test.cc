@@ -49,8 +49,8 @@ TEST(Recorder, OfNoCallsKeepsNone) {
 
 TEST(Recorder, LongTextIsCut) {
   CallRecord record;
-  copyText(std::string(1000, 'x'), record.error);
-  EXPECT_EQ(std::string(record.error.data()).size(), CallRecord::kErrorBytes - 1);
+  copyText(std::string(1000, 'x'), record.route);
+  EXPECT_EQ(std::string(record.route.data()).size(), CallRecord::kRouteBytes - 1);
   copyText("S3", record.route);
   EXPECT_STREQ(record.route.data(), "S3");
 }

@@ -7,7 +7,7 @@
 
 namespace byway {
 
-Segments::Segments(std::span<const Buffer> parts) {
+void Segments::join(std::span<const Buffer> parts) {
   const auto isFull = [](const Buffer& part) { return part.bytes > 0; };
   const auto full = std::count_if(parts.begin(), parts.end(), isFull);
   if (full == 1) {

@@ -14,7 +14,14 @@ namespace byway {
 class Segments {
  public:
   Segments() = default;
-  explicit Segments(std::span<const Buffer> parts);
+  explicit Segments(std::span<const Buffer> parts) {
+    if (parts.size() != 1) {
+      join(parts);
+    } else if (parts[0].bytes > 0) {
+      only_ = parts[0];
+      bytes_ = only_.bytes;
+    }
+  }
 
   std::uint64_t bytes() const { return bytes_; }
   bool empty() const { return bytes_ == 0; }
@@ -30,6 +37,7 @@ class Segments {
   bool overlaps(const Segments& other) const;
 
  private:
+  void join(std::span<const Buffer> parts);
   std::size_t find(std::uint64_t offset) const;
   Buffer only_;                // where there is one part alone, as is the rule
   std::vector<Buffer> parts_;  // else

@@ -112,6 +112,10 @@ class Projection {
       }
     }
     link();
+    for (std::uint32_t i = 0; i < local_.ops.size(); ++i) {
+      local_.waits.push_back(local_.ops[i].waitsFor);
+      if (local_.ops[i].waitsFor == 0) local_.first.push_back(i);
+    }
     fold();
     hear();
     return std::move(local_);

@@ -22,11 +22,12 @@
 
 #include "byway/base/cores.h"
 #include "byway/base/error.h"
+#include "byway/base/hash.h"
 
 namespace byway {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x42797761792e3031;  // "Byway.01"
+constexpr std::uint64_t kMagic = 0x42797761792e3032;  // "Byway.02"
 
 constexpr std::uint32_t kElsewhere = 4;
 
@@ -93,10 +94,21 @@ Stamp Publication::stamp() const {
   return copy;
 }
 
-void Publication::setStamp(const Stamp& stamp) {
+void Publication::setStamp(const Stamp& stamp, std::uint64_t hash) {
+  stampHash.store(hash, std::memory_order_relaxed);
   for (std::size_t i = 0; i < stamp.size(); ++i) {
-    std::atomic_ref(words[i]).store(stamp[i], std::memory_order_relaxed);
+    const std::atomic_ref word(words[i]);
+    // A word that stays need not be fetched back from the ranks that read it.
+    if (word.load(std::memory_order_relaxed) != stamp[i]) {
+      word.store(stamp[i], std::memory_order_relaxed);
+    }
   }
+}
+
+std::uint64_t Publication::hashOf(const Stamp& stamp) {
+  std::uint64_t hash = 0;
+  for (const std::uint64_t word : stamp) hash = hashMix(hash, word);
+  return hash;
 }
 
 // A mapping, shared by those boards of a process that have it.
@@ -275,11 +287,7 @@ std::optional<std::uint64_t> Board::takeRing(std::uint64_t bytes, const Publicat
 
 bool Board::isFree(std::uint64_t number) {
   if (number <= slowest_ + kSlots) return true;
-  std::uint64_t slowest = number;
-  for (const auto& one : parts_) {
-    slowest = std::min(slowest, one->layout->head.done.load(std::memory_order_acquire));
-  }
-  slowest_ = slowest;
+  slowest_ = leastOf([](const Part& one) { return &one.layout->head.done; });
   return number <= slowest_ + kSlots;
 }
 
@@ -297,10 +305,19 @@ void Board::setEnded(std::uint64_t number) {
   }
 }
 
-bool Board::haveEnded(std::uint64_t number) const {
-  return std::all_of(parts_.begin(), parts_.end(), [number](const auto& one) {
-    return one->layout->head.ended.load(std::memory_order_acquire) >= number;
-  });
+bool Board::haveEnded(std::uint64_t number) {
+  if (number <= allEnded_) return true;
+  allEnded_ = leastOf([](const Part& one) { return &one.layout->head.ended; });
+  return number <= allEnded_;
+}
+
+template <typename Word>
+std::uint64_t Board::leastOf(const Word& word) const {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const auto& one : parts_) {
+    least = std::min(least, word(*one)->load(std::memory_order_acquire));
+  }
+  return least;
 }
 
 void Board::setSleep(Sleep what, bool elsewhere) {

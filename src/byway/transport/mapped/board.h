@@ -29,7 +29,8 @@ struct PublishedPiece {
   std::uint64_t address = 0, bytes = 0;  // in the publisher's memory
 };
 
-// Two cache lines. The first is written by the publisher alone, `number` last, with release.
+// Two cache lines. What a reader of the same call needs is in the first, `number` written last, with
+// release; the second is touched where the data lies elsewhere, and by ranks that compare calls.
 struct alignas(64) Publication {
   static constexpr std::size_t kSmallBytes = 32;
   enum class Place : std::uint32_t {
@@ -38,20 +39,26 @@ struct alignas(64) Publication {
     Ring,    // at `offset` of the publisher's ring; its readers set `taken`, too
     Memory,  // in the publisher's memory, in pieces listed at `offset` of the slot's data
   };
-  std::atomic<std::uint64_t> number;  // of the call, counted from 1
-  Stamp words;                        // stamp()
+  std::atomic<std::uint64_t> number;     // of the call, counted from 1
+  std::atomic<std::uint64_t> stampHash;  // of stamp()
   std::uint64_t bytes;
-
-  alignas(64) std::atomic<std::uint64_t> taken;  // a bit for each rank that is done (Memory)
-  std::atomic<std::uint32_t> isWithdrawn;        // what is read from now on may be garbage
   Place place;
   std::uint32_t pieces;
-  std::uint64_t offset;
-  std::byte small[kSmallBytes];
+  union {
+    std::uint64_t offset;
+    std::byte small[kSmallBytes];
+  };
+
+  // A bit for each rank that is done (Ring, Memory).
+  alignas(64) std::atomic<std::uint64_t> taken;
+  std::atomic<std::uint32_t> isWithdrawn;  // what is read from now on may be garbage
+  Stamp words;                             // stamp()
 
   // Also readable while the publisher may write the next.
   Stamp stamp() const;
-  void setStamp(const Stamp& stamp);
+  // With its hash, which whoever publishes often has at hand.
+  void setStamp(const Stamp& stamp, std::uint64_t hash);
+  static std::uint64_t hashOf(const Stamp& stamp);
 };
 static_assert(sizeof(Publication) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -109,7 +116,7 @@ class Board {
   // same.
   void setEnded(std::uint64_t number);
   // Whether all ranks' parts of that call are over.
-  bool haveEnded(std::uint64_t number) const;
+  bool haveEnded(std::uint64_t number);
 
   // A rank that is about to sleep says what for, and looks once more; a rank that brings something
   // about asks afterwards whom it has to wake.
@@ -136,13 +143,17 @@ class Board {
   struct Part;
   Board(int rank, int ranks, std::shared_ptr<Part> own);
   Reach mapPart(int rank, const std::string& address);
+  // The least of a word of all ranks' parts.
+  template <typename Word>
+  std::uint64_t leastOf(const Word& word) const;
   Part& part(int rank) const { return *parts_[static_cast<std::size_t>(rank)]; }
 
   int rank_;
   std::vector<std::shared_ptr<Part>> parts_;
   Reach reach_ = Reach::Unknown;
   int cores_ = 1;
-  std::uint64_t slowest_ = 0;  // done by all ranks, when last looked at
+  // Done, and ended, by all ranks when last looked at.
+  std::uint64_t slowest_ = 0, allEnded_ = 0;
   struct Taken {
     std::uint64_t offset, bytes;
     const Publication* line;

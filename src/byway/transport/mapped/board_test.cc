@@ -37,7 +37,8 @@ std::vector<std::shared_ptr<Board>> joined(int ranks) {
 TEST(Board, WhatOneRankPublishesAnotherReads) {
   const auto boards = joined(2);
   Publication& mine = boards[0]->publication(0, 7, 3);
-  mine.setStamp({1, 2, 3, 4, 5, 6});
+  const Stamp stamp{1, 2, 3, 4, 5, 6};
+  mine.setStamp(stamp, Publication::hashOf(stamp));
   mine.bytes = 100;
   mine.place = Publication::Place::Data;
   mine.offset = 64;
