@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -404,25 +405,34 @@ void prepare(CommunicatorState& state, const CallKey& key, std::shared_ptr<Chann
 
 }  // namespace
 
-Work submitWhole(CommunicatorState& state, const CallKey& key, const Reduction& reduction,
-                 const Region& input, const Region& output, const CallOptions& options) {
-  const bool isPlain = !options.checkOnly && reduction.op != ReduceOp::PremulSum;
-  if (const auto known = isPlain ? state.prepared.find(key) : nullptr) {
-    CallData data;
-    checkOrRefuse(state, options, [&] {
-      data = dataOf(state, key.collective, key.dtype, true, known->layout, input, output, options);
-    });
-    return {state.engine, state.engine->submit(*known->channel, known->call, std::move(data))};
-  }
+namespace {
+
+// Of a call that is made for the first time, or is never kept.
+Work submitFirst(CommunicatorState& state, const CallKey& key, const Reduction& reduction,
+                 const FusedArgs& mine, const CallOptions& options, bool isKept) {
   const auto channel = state.open();
-  const FusedArgs mine{input, output};
   const Call call = wholeCall(state, key, reduction);
-  if (!isPlain) return submitCall(state, call, mine, options);
+  if (!isKept) return submitCall(state, call, mine, options);
   Made made;
   checkOrRefuse(state, options, [&] { made = makeRequest(state, call, mine, options); });
   if (!made.found.plan) return submitComing(state, channel, call, std::move(made), options);
   prepare(state, key, channel, made.request);
   return {state.engine, state.engine->submit(*channel, std::move(made.request))};
+}
+
+}  // namespace
+
+Work submitWhole(CommunicatorState& state, const CallKey& key, const Reduction& reduction,
+                 const Region& input, const Region& output, const CallOptions& options) {
+  const bool isKept = !options.checkOnly && reduction.op != ReduceOp::PremulSum;
+  const auto known = isKept ? state.prepared.find(key) : nullptr;
+  if (known == nullptr) return submitFirst(state, key, reduction, {input, output}, options, isKept);
+  std::optional<CallData> data;
+  checkOrRefuse(state, options, [&] {
+    data.emplace(
+        dataOf(state, key.collective, key.dtype, true, known->layout, input, output, options));
+  });
+  return {state.engine, state.engine->submit(*known->channel, known->call, std::move(*data))};
 }
 
 Work submitCall(CommunicatorState& state, const Call& call, const FusedArgs& mine,

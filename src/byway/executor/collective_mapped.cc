@@ -26,12 +26,6 @@ constexpr std::uint64_t kStreamedLeast = 2048;  // what is gathered piece by pie
 
 std::uint64_t bit(int rank) { return std::uint64_t{1} << static_cast<unsigned>(rank); }
 
-std::uint64_t totalOf(const std::vector<Buffer>& buffers) {
-  std::uint64_t sum = 0;
-  for (const Buffer& buffer : buffers) sum += buffer.bytes;
-  return sum;
-}
-
 // The readers of the calls before have what is overwritten in their caches. To get it from there
 // line by line takes several times as long as to write past all caches, and to read it from memory.
 void gather(const std::vector<Buffer>& from, std::byte* to) {
@@ -67,11 +61,10 @@ bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
     Board& board = *channel_.board();
     if (!board.isFree(number())) return false;
     Publication& line = board.publication(channel_.rank(), number(), op.publication);
-    const Transfer& t = request_.schedule->schedule().transfers[op.index];
-    line.bytes = round.bound->bytes(t.from);
+    line.bytes = round.bound->ops[index].at.bytes;
     RingUse& use = round.ringUse[op.publication];
     if (!use.isKnown) {
-      use = {true, mayUseRing(round, op.index), 0};
+      use = {true, mayUseRing(round, index), 0};
       if (use.isUsed) use.readers = readersOf(round, op);
     }
     if (use.isUsed) {
@@ -80,10 +73,10 @@ bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
       if (!offset) return false;
       line.place = Publication::Place::Ring;
       line.offset = *offset;
-      gather(buffersOf(round, t.from), board.ring(channel_.rank()).data() + *offset);
+      gather(buffersOf(round, index), board.ring(channel_.rank()).data() + *offset);
       published = Published::InRing;
     } else {
-      published = writePublication(round, line, buffersOf(round, t.from));
+      published = writePublication(round, line, index);
     }
     if (request_.ownCounts) {
       const Stamp mine = messageStamp(keyOf(op.index, channel_.rank()));
@@ -122,31 +115,41 @@ std::uint64_t CollectiveOperation::readersOf(const Round& round, const LocalOp& 
 // Whether a publication goes through the ring: too large for a slot, and the ring holds as many of
 // its phase's as may be under way at once (kLinkWindow), and one more for what is lost at its end.
 // So a call never waits for itself: there is room as soon as earlier calls are over.
-bool CollectiveOperation::mayUseRing(const Round& round, std::uint32_t transfer) const {
+bool CollectiveOperation::mayUseRing(const Round& round, std::uint32_t index) const {
+  const Binding& b = *round.bound;
+  if (request_.schedule->publishesCopies() || b.ops[index].at.bytes <= kCopyBytes) return false;
   const Schedule& s = request_.schedule->schedule();
-  if (request_.schedule->publishesCopies() ||
-      round.bound->bytes(s.transfers[transfer].from) <= kCopyBytes) {
-    return false;
-  }
+  const std::uint32_t transfer = b.local->ops[index].index;
   const auto phase = std::upper_bound(
       s.phases.begin(), s.phases.end(), transfer,
       [](std::uint32_t t, const Phase& p) { return t < p.firstTransfer + p.transferCount; });
   std::uint64_t bytes = 0;
   std::uint32_t last = kNoOp;
-  for (const LocalOp& op : round.bound->local->ops) {
+  for (std::size_t i = 0; i < b.ops.size(); ++i) {
+    const LocalOp& op = b.local->ops[i];
     if (op.kind != LocalKind::Send || op.index < phase->firstTransfer) continue;
     if (op.index >= phase->firstTransfer + phase->transferCount) break;
     if (op.publication == last) continue;
     last = op.publication;
-    bytes += (round.bound->bytes(s.transfers[op.index].from) + kLine - 1) / kLine * kLine;
+    bytes += (b.ops[i].at.bytes + kLine - 1) / kLine * kLine;
   }
   return bytes <= kMappedPhaseBytes;
 }
 
-CollectiveOperation::Published CollectiveOperation::writePublication(
-    Round& round, Publication& line, const std::vector<Buffer>& buffers) {
+CollectiveOperation::Published CollectiveOperation::writePublication(Round& round,
+                                                                     Publication& line,
+                                                                     std::uint32_t index) {
+  const std::uint64_t bytes = line.bytes;
+  if (bytes <= Publication::kSmallBytes) {
+    line.place = Publication::Place::Here;
+    if (const std::byte* const from = addressOf(round, round.bound->ops[index].at))
+      copy(line.small, from, bytes);
+    else
+      gather(buffersOf(round, index), line.small);
+    return Published::InSlot;
+  }
+  const std::vector<Buffer>& buffers = buffersOf(round, index);
   const auto slot = channel_.board()->data(channel_.rank(), number());
-  const std::uint64_t bytes = totalOf(buffers);
   const auto reserve = [&](std::uint64_t size) {
     line.offset = round.dataUsed;
     round.dataUsed += (size + kLine - 1) / kLine * kLine;
@@ -154,10 +157,7 @@ CollectiveOperation::Published CollectiveOperation::writePublication(
   };
   const bool copies = request_.schedule->publishesCopies();
   Published published = Published::InSlot;
-  if (bytes <= Publication::kSmallBytes) {
-    line.place = Publication::Place::Here;
-    gather(buffers, line.small);
-  } else if (round.dataUsed + bytes + kLine + kReserve <= slot.size() &&
+  if (round.dataUsed + bytes + kLine + kReserve <= slot.size() &&
              (copies || bytes <= kCopyBytes || channel_.board()->reach() != Board::Reach::Memory)) {
     line.place = Publication::Place::Data;
     gather(buffers, reserve(bytes));
@@ -247,7 +247,7 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
     round.isStuck = true;
     return false;
   }
-  if (line.bytes != round.bound->bytes(t.to)) {
+  if (line.bytes != round.bound->ops[index].at.bytes) {
     failMapped(round, index, Outcome::WrongSize);
     return false;
   }
@@ -276,10 +276,14 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
 // What a receive has found is for a sum that reads it there, or is copied.
 bool CollectiveOperation::take(Round& round, std::uint32_t index) {
   const LocalOp& op = round.bound->local->ops[index];
-  if (!op.isFolded) {
-    const Transfer& t = request_.schedule->schedule().transfers[op.index];
-    const std::byte* data = round.located[index].data;
-    for (const Buffer& to : buffersOf(round, t.to)) {
+  std::byte* const whole =
+      op.isFolded ? nullptr : addressOf(round, round.bound->ops[index].at);
+  const std::byte* data = round.located[index].data;
+  if (whole != nullptr && request_.output.bytes() < kStreamedBytes) {
+    copy(whole, data, round.bound->ops[index].at.bytes);
+    doneWith(round, index);
+  } else if (!op.isFolded) {
+    for (const Buffer& to : buffersOf(round, index)) {
       if (request_.output.bytes() >= kStreamedBytes)
         streamCopy(to.address, data, to.bytes);
       else
@@ -304,9 +308,8 @@ bool CollectiveOperation::fetch(Round& round, std::uint32_t index) {
     std::rotate(round.toRead.begin(), found, found + 1);
     return fetch(round, round.toRead[0]);
   }
-  const Transfer& t = request_.schedule->schedule().transfers[round.bound->local->ops[index].index];
   std::uint64_t before = 0, budget = kReadBytes;
-  for (const Buffer& to : buffersOf(round, t.to)) {
+  for (const Buffer& to : buffersOf(round, index)) {
     const std::uint64_t end = before + to.bytes;
     if (round.fetched < end && budget > 0) {
       const std::uint64_t skip = round.fetched - before;
@@ -375,9 +378,10 @@ void CollectiveOperation::failMapped(Round& round, std::uint32_t index, Outcome 
 // The operand of a sum at `offset` of what receive `recv` found; null: it cannot be read.
 const std::byte* CollectiveOperation::mappedOperand(Round& round, std::uint32_t recv,
                                                     std::uint64_t offset, std::uint64_t bytes,
-                                                    std::byte* scratch) {
+                                                    std::size_t input, std::size_t inputs) {
   const Located& at = round.located[recv];
   if (at.data != nullptr) return at.data + offset;
+  std::byte* const scratch = channel_.scratch(inputs) + input * Channel::kScratchStride;
   if (readAt(at, offset, scratch, bytes)) return scratch;
   failMapped(round, recv, Outcome::Cancelled);
   return nullptr;

@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint64_t kSliceBytes = 256 * 1024;
 // The same where operands are read from other processes, for which larger parts are cheaper.
 constexpr std::uint64_t kMappedSliceBytes = 512 * 1024;
+// Of a step that is not cut further, results and inputs together.
+constexpr std::uint64_t kWholeBytes = 64 * 1024;
 constexpr std::uint64_t kAlignBytes = 64;
 
 }  // namespace
@@ -286,10 +288,10 @@ void CollectiveOperation::issue(Round& round, std::uint32_t index) {
   if (op.publication != kNoOp) return issueMapped(round, index);
   switch (op.kind) {
     case LocalKind::Send:
-      transfer(round, index, s.transfers[op.index].from, s.transfers[op.index].to.rank, true);
+      transfer(round, index, s.transfers[op.index].to.rank, true);
       break;
     case LocalKind::Recv:
-      transfer(round, index, s.transfers[op.index].to, s.transfers[op.index].from.rank, false);
+      transfer(round, index, s.transfers[op.index].from.rank, false);
       break;
     case LocalKind::Reduce:
       round.steps.steps.push_back(index);
@@ -303,28 +305,46 @@ void CollectiveOperation::issue(Round& round, std::uint32_t index) {
 Buffer CollectiveOperation::place(const Round& round, const Ref& ref, const Piece& piece,
                                   std::uint64_t element, std::uint64_t elements) const {
   const Binding& b = *round.bound;
-  const Binding::Range range = b.range(ref, piece);
-  const std::uint64_t offset = range.offset + element * b.widthBytes(ref.width);
-  const std::uint64_t bytes = elements * b.widthBytes(ref.width);
-  switch (ref.space) {
-    case Space::Input:
-      return request_.input.at(offset, bytes);
-    case Space::Output:
-      return request_.output.at(offset, bytes);
-    case Space::Stage:
-      break;
-  }
-  Buffer buffer{nullptr, bytes, request_.stageKind, 0};
+  const std::uint64_t width = b.widthBytes(ref.width);
+  return onePlace(round, {ref.space, true, b.range(ref, piece).offset + element * width,
+                          elements * width});
+}
+
+// What lies in one place of a space, or the part of it that is one place of the caller's memory.
+Buffer CollectiveOperation::onePlace(const Round& round, const Binding::Place& place) const {
+  if (place.space == Space::Input) return request_.input.at(place.offset, place.bytes);
+  if (place.space == Space::Output) return request_.output.at(place.offset, place.bytes);
+  Buffer buffer{nullptr, place.bytes, request_.stageKind, 0};
   if (buffer.kind != MemoryKind::Phantom) {
-    buffer.address = channel_.stage().data() + round.stageOffset + offset;
+    buffer.address = channel_.stage().data() + round.stageOffset + place.offset;
   }
   return buffer;
 }
 
+// Null where that is several places, or none that stands for bytes.
+std::byte* CollectiveOperation::addressOf(const Round& round, const Binding::Place& place) const {
+  if (!place.isOne) return nullptr;
+  if (place.space == Space::Input) return request_.input.addressOf(place.offset, place.bytes);
+  if (place.space == Space::Output) return request_.output.addressOf(place.offset, place.bytes);
+  if (request_.stageKind == MemoryKind::Phantom) return nullptr;
+  return channel_.stage().data() + round.stageOffset + place.offset;
+}
+
+// This rank's end of transfer `index` of its operations.
 const std::vector<Buffer>& CollectiveOperation::buffersOf(const Round& round,
-                                                          const Ref& ref) const {
+                                                          std::uint32_t index) const {
   std::vector<Buffer>& buffers = channel_.buffers();
   const Binding& b = *round.bound;
+  const Binding::Place& whole = b.ops[index].at;
+  if (whole.bytes == 0) return buffers;
+  if (whole.isOne) {
+    buffers.push_back(onePlace(round, whole));
+    if (buffers[0].bytes == whole.bytes) return buffers;
+    buffers.clear();
+  }
+  const LocalOp& op = b.local->ops[index];
+  const Transfer& t = request_.schedule->schedule().transfers[op.index];
+  const Ref& ref = op.kind == LocalKind::Send ? t.from : t.to;
   for (const Piece& piece : request_.schedule->schedule().piecesOf(ref)) {
     const Binding::Range range = b.range(ref, piece);
     if (range.bytes == 0) continue;
@@ -343,9 +363,8 @@ const std::vector<Buffer>& CollectiveOperation::buffersOf(const Round& round,
   return buffers;
 }
 
-void CollectiveOperation::transfer(Round& round, std::uint32_t index, const Ref& ref, int peer,
-                                   bool sends) {
-  std::vector<Buffer> buffers = buffersOf(round, ref);
+void CollectiveOperation::transfer(Round& round, std::uint32_t index, int peer, bool sends) {
+  std::vector<Buffer> buffers = buffersOf(round, index);
   if (buffers.empty() && request_.ownCounts) {
     buffers.push_back(Buffer{&nothing_, 1, MemoryKind::Host, 0});
   } else if (buffers.empty()) {
@@ -398,7 +417,8 @@ bool CollectiveOperation::localWork(Round& round, LocalQueue& queue) {
   const std::uint32_t index = queue.steps.front();
   if (queue.piece == 0 && queue.element == 0) mark(round, index);
   const Step& step = request_.schedule->schedule().steps[round.bound->local->ops[index].index];
-  if (localSlice(round, queue, step)) {
+  const bool isNew = queue.piece == 0 && queue.element == 0;
+  if ((isNew && wholeStep(round, index, step)) || localSlice(round, queue, step)) {
     queue.steps.pop_front();
     queue.piece = 0;
     queue.element = 0;
@@ -417,6 +437,36 @@ bool phantom(const Buffer& to, std::span<const Buffer> from) {
 }
 
 }  // namespace
+
+// The whole of a small step whose data are in one place each, as they are in most calls that take
+// little time; false: it is none.
+bool CollectiveOperation::wholeStep(Round& round, std::uint32_t index, const Step& step) {
+  const Binding& b = *round.bound;
+  const Binding::Op& op = b.ops[index];
+  const std::uint64_t bytes = op.at.bytes;
+  if (bytes == 0) return true;
+  if (bytes * (step.inputCount + 1) > kWholeBytes) return false;
+  std::byte* const to = addressOf(round, op.at);
+  if (to == nullptr) return false;
+  const Schedule& s = request_.schedule->schedule();
+  const auto& recvs = b.local->inputRecv;
+  auto& operands = channel_.operands(step.inputCount).inputs;
+  for (std::uint32_t i = 0; i < step.inputCount; ++i) {
+    const std::uint32_t recv = recvs.empty() ? kNoOp : recvs[step.firstInput + i];
+    operands[i].width = s.inputs[step.firstInput + i].width;
+    operands[i].data = recv != kNoOp ? round.located[recv].data
+                                     : addressOf(round, b.inputPlaces[op.firstInput + i]);
+    if (operands[i].data == nullptr) return false;
+  }
+  if (step.kind == StepKind::Copy) {
+    if (to != operands[0].data) copy(to, operands[0].data, bytes);
+    return true;
+  }
+  const ReduceSpec spec{request_.dtype, request_.op,     step.to.width,
+                        step.divisor,   request_.factor, bytes};
+  reduce(spec, to, operands, bytes / b.widthBytes(step.to.width));
+  return true;
+}
 
 // Works on one step for about kSliceBytes; true when the step is over.
 bool CollectiveOperation::localSlice(Round& round, LocalQueue& queue, const Step& step) {
@@ -465,8 +515,7 @@ bool CollectiveOperation::localSlice(Round& round, LocalQueue& queue, const Step
       const std::uint64_t width = b.widthBytes(inputs[i].width);
       std::uint64_t offset = queue.element * width;
       for (std::size_t p = 0; p < queue.piece; ++p) offset += b.cell(pieces[p]).count * width;
-      std::byte* const scratch = channel_.scratch(inputs.size()) + i * Channel::kScratchStride;
-      operands[i] = {mappedOperand(round, recvOf(i), offset, count * width, scratch),
+      operands[i] = {mappedOperand(round, recvOf(i), offset, count * width, i, inputs.size()),
                      inputs[i].width};
       if (operands[i].data == nullptr) return false;
     }

@@ -108,9 +108,10 @@ class CollectiveOperation final : public Operation {
   const LocalProgram& localProgram() const;
   void startRound(std::uint32_t number);
   void issue(Round& round, std::uint32_t index);
-  void transfer(Round& round, std::uint32_t index, const Ref& ref, int peer, bool sends);
+  void transfer(Round& round, std::uint32_t index, int peer, bool sends);
   void finishOp(Round& round, std::uint32_t index);
   bool localWork(Round& round, LocalQueue& queue);
+  bool wholeStep(Round& round, std::uint32_t index, const Step& step);
   bool localSlice(Round& round, LocalQueue& queue, const Step& step);
   MatchKey keyOf(std::uint32_t transfer, int source) const;
   // collective_mapped.cc
@@ -120,9 +121,9 @@ class CollectiveOperation final : public Operation {
   bool advanceMapped(Round& round);
   bool publish(Round& round, std::uint32_t index);
   std::uint64_t readersOf(const Round& round, const LocalOp& of) const;
-  bool mayUseRing(const Round& round, std::uint32_t transfer) const;
+  bool mayUseRing(const Round& round, std::uint32_t index) const;
   enum class Published : std::uint8_t;
-  Published writePublication(Round& round, Publication& line, const std::vector<Buffer>& buffers);
+  Published writePublication(Round& round, Publication& line, std::uint32_t index);
   void letReadersMark(Publication& line);
   bool look(Round& round, std::uint32_t index);
   bool take(Round& round, std::uint32_t index);
@@ -132,13 +133,15 @@ class CollectiveOperation final : public Operation {
   void failMapped(Round& round, std::uint32_t index, Outcome outcome);
   void letGoOfInputs(Round& round, const Step& step);
   const std::byte* mappedOperand(Round& round, std::uint32_t recv, std::uint64_t offset,
-                                 std::uint64_t bytes, std::byte* scratch);
+                                 std::uint64_t bytes, std::size_t input, std::size_t inputs);
   std::uint64_t number() const { return static_cast<std::uint64_t>(sequence()) + 1; }
   // For the trace, where there is one.
   void mark(Round& round, std::uint32_t index) const;
   void trace(const Round& round, std::uint32_t index) const;
   // Until the next call of it.
-  const std::vector<Buffer>& buffersOf(const Round& round, const Ref& ref) const;
+  const std::vector<Buffer>& buffersOf(const Round& round, std::uint32_t index) const;
+  Buffer onePlace(const Round& round, const Binding::Place& place) const;
+  std::byte* addressOf(const Round& round, const Binding::Place& place) const;
   Buffer place(const Round& round, const Ref& ref, const Piece& piece, std::uint64_t element,
                std::uint64_t elements) const;
 

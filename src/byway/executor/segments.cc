@@ -47,6 +47,13 @@ Buffer Segments::at(std::uint64_t offset, std::uint64_t bytes) const {
   return slice(parts_[i], offset - starts_[i], bytes);
 }
 
+std::byte* Segments::addressInParts(std::uint64_t offset, std::uint64_t bytes) const {
+  if (offset >= bytes_) return nullptr;
+  const Buffer part = at(offset, bytes);
+  const bool isOne = part.bytes == bytes && part.kind != MemoryKind::Phantom;
+  return isOne ? static_cast<std::byte*>(part.address) : nullptr;
+}
+
 void Segments::resolve(std::uint64_t offset, std::uint64_t bytes, std::vector<Buffer>& out) const {
   if (bytes == 0) return;
   BYWAY_ASSERT(offset + bytes <= bytes_);

@@ -29,6 +29,12 @@ class Segments {
     return parts_.empty() ? std::span(&only_, empty() ? 0 : 1) : std::span<const Buffer>(parts_);
   }
 
+  // Where [offset, offset + bytes) lies, if that is one place of the host's memory; else null.
+  std::byte* addressOf(std::uint64_t offset, std::uint64_t bytes) const {
+    if (!parts_.empty()) return addressInParts(offset, bytes);
+    if (only_.kind == MemoryKind::Phantom || offset + bytes > bytes_) return nullptr;
+    return static_cast<std::byte*>(only_.address) + offset;
+  }
   // The part that holds byte `offset`, from there on and at most `bytes` long.
   Buffer at(std::uint64_t offset, std::uint64_t bytes) const;
   // Appends the regions that make up [offset, offset + bytes).
@@ -38,6 +44,7 @@ class Segments {
 
  private:
   void join(std::span<const Buffer> parts);
+  std::byte* addressInParts(std::uint64_t offset, std::uint64_t bytes) const;
   std::size_t find(std::uint64_t offset) const;
   Buffer only_;                // where there is one part alone, as is the rule
   std::vector<Buffer> parts_;  // else

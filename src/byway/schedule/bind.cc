@@ -138,6 +138,21 @@ void placeSlots(Binding& b) {
   }
 }
 
+void placeOps(Binding& b, const Schedule& s) {
+  b.ops.reserve(b.local->ops.size());
+  for (const LocalOp& op : b.local->ops) {
+    const bool isStep = op.kind == LocalKind::Reduce || op.kind == LocalKind::Copy;
+    const Ref& ref = isStep                       ? s.steps[op.index].to
+                     : op.kind == LocalKind::Send ? s.transfers[op.index].from
+                                                  : s.transfers[op.index].to;
+    b.ops.push_back({b.place(ref), static_cast<std::uint32_t>(b.inputPlaces.size())});
+    if (!isStep) continue;
+    for (const Ref& input : s.inputsOf(s.steps[op.index])) {
+      b.inputPlaces.push_back(b.place(input));
+    }
+  }
+}
+
 }  // namespace
 
 Binding bind(const VerifiedSchedule& schedule, int rank, const BindCounts& counts,
@@ -159,6 +174,7 @@ Binding bind(const VerifiedSchedule& schedule, int rank, const BindCounts& count
   b.inputBytes = placeBlocks(inputBlocks(s.shape, rank), totals, elementBytes, b.inputStart);
   b.outputBytes = placeBlocks(outputBlocks(s.shape, rank), totals, elementBytes, b.outputStart);
   placeSlots(b);
+  placeOps(b, s);
   return b;
 }
 
@@ -174,6 +190,19 @@ Binding::Range Binding::range(const Ref& ref, const Piece& piece) const {
       return {ref.space, slotStart[piece.slot], bytes};
   }
   return {};
+}
+
+Binding::Place Binding::place(const Ref& ref) const {
+  Place all{ref.space, true, 0, 0};
+  for (const Piece& piece : schedule->schedule().piecesOf(ref)) {
+    const std::uint64_t size = cell(piece).count * widthBytes(ref.width);
+    if (size == 0) continue;
+    const std::uint64_t offset = range(ref, piece).offset;
+    if (all.bytes == 0) all.offset = offset;
+    all.isOne = all.isOne && all.offset + all.bytes == offset;
+    all.bytes += size;
+  }
+  return all;
 }
 
 std::uint64_t Binding::elements(const Ref& ref) const {

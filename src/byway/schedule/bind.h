@@ -44,6 +44,20 @@ struct Binding {
   std::vector<std::uint64_t> slotStart;    // per slot: byte offset in the rank's stage memory
   std::uint64_t inputBytes = 0, outputBytes = 0, stageBytes = 0;
 
+  // Where the data of a ref lies. isOne: it is in one place, from `offset` of the space on.
+  struct Place {
+    Space space = Space::Input;
+    bool isOne = false;
+    std::uint64_t offset = 0, bytes = 0;
+  };
+  // By operation of `local`: this rank's end of a transfer, the result of a step and its inputs.
+  struct Op {
+    Place at;
+    std::uint32_t firstInput = 0;  // of inputPlaces
+  };
+  std::vector<Op> ops;
+  std::vector<Place> inputPlaces;
+
   static constexpr std::uint64_t kAbsent = ~std::uint64_t{0};
 
   struct Range {
@@ -58,6 +72,7 @@ struct Binding {
   }
   // The bytes of one piece of one of this rank's refs.
   Range range(const Ref& ref, const Piece& piece) const;
+  Place place(const Ref& ref) const;
   // Elements and bytes of all its pieces.
   std::uint64_t elements(const Ref& ref) const;
   std::uint64_t bytes(const Ref& ref) const { return elements(ref) * widthBytes(ref.width); }

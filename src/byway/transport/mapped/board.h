@@ -67,7 +67,7 @@ class Board {
   static constexpr std::size_t kSlots = 16;  // calls that a rank may be ahead of the slowest
   static constexpr int kMostRanks = 64;      // as Publication::taken has bits
   static constexpr std::size_t kPublications = 256;
-  static constexpr std::size_t kDataBytes = std::size_t{128} << 10;  // of all of a slot
+  static constexpr std::size_t kDataBytes = std::size_t{256} << 10;  // of all of a slot
   static constexpr std::size_t kRingBytes = std::size_t{2} << 20;    // of all calls
 
   // This rank's part. Null for too many ranks, or where the system gives no such memory.
