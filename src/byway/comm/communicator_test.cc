@@ -50,6 +50,65 @@ TEST_P(EverySize, AllReduceInAndOutOfPlace) {
   });
 }
 
+// A call that is made again may use the last one's object (RepeatedCall), but not while anybody has
+// it: every Work stays the one of its own call.
+TEST_P(EverySize, WorksOfEqualCallsAreKeptApart) {
+  ThreadRanks().run(GetParam(), {}, [](Communicator& comm) {
+    constexpr int kCalls = 40, kHeld = 7;
+    constexpr std::size_t kCount = 3;
+    std::vector<Ints> in, out(kCalls, Ints(kCount, -1));
+    for (int call = 0; call < kCalls; ++call) in.push_back(filled(comm.rank(), call, kCount));
+    std::vector<Work> works;
+    std::atomic<int> called{0};
+    for (int call = 0; call < kCalls; ++call) {
+      const auto at = static_cast<std::size_t>(call);
+      Work work = comm.allReduce(regionOf(in[at]), regionOf(out[at]), kCount, DType::Int32);
+      EXPECT_EQ(work.sequence(), call);
+      if (call % 3 == 0) work.wait();
+      work.whenDone([&] { ++called; });
+      if (call % kHeld < 3) works.push_back(std::move(work));  // the others are dropped at once
+    }
+    comm.barrier().wait();
+    int call = 0;
+    for (const Work& work : works) {
+      while (call % kHeld >= 3) ++call;
+      EXPECT_TRUE(work.done());
+      EXPECT_EQ(work.sequence(), call++);
+      work.wait();
+    }
+    for (int c = 0; c < kCalls; ++c) {
+      for (std::size_t i = 0; i < kCount; ++i) {
+        std::int32_t sum = 0;
+        for (int r = 0; r < comm.size(); ++r) sum += value(r, c, i);
+        ASSERT_EQ(out[static_cast<std::size_t>(c)][i], sum) << c << ' ' << i;
+      }
+    }
+    comm.destroy(1);
+    EXPECT_EQ(called, kCalls);
+    EXPECT_EQ(errorOf([&] {
+                comm.allReduce(regionOf(in[0]), regionOf(out[0]), kCount, DType::Int32);
+              }).code(),
+              ErrorCode::Broken);
+  });
+}
+
+// What a call held is let go of when it ends, not when its object is used again.
+TEST_P(EverySize, EqualCallsLetGoOfWhatTheyHold) {
+  ThreadRanks().run(GetParam(), {}, [](Communicator& comm) {
+    for (int call = 0; call < 3; ++call) {
+      Ints data = filled(comm.rank(), call, 5);
+      CallOptions options;
+      options.keepAlive = std::make_shared<int>(call);
+      const std::weak_ptr<void> held = options.keepAlive;
+      const Work work =
+          comm.allReduce(regionOf(data), regionOf(data), 5, DType::Int32, {}, options);
+      options.keepAlive.reset();
+      work.wait();
+      EXPECT_TRUE(held.expired()) << call;
+    }
+  });
+}
+
 TEST_P(EverySize, MovementCollectives) {
   ThreadRanks().run(GetParam(), {}, [](Communicator& comm) {
     const int n = comm.size();

@@ -148,6 +148,37 @@ TEST(Bind, PlacesDoNotOverlap) {
   }
 }
 
+// Against a walk over the pieces.
+TEST(Bind, AnOperandIsOnePlaceWhereItsPiecesAdjoin) {
+  const auto verified = verify(coalescedScatter());
+  const Counts counts{100, 100, 100};
+  for (const int rank : {0, 1, 2}) {
+    const Binding b = bind(*verified, rank, {counts, {}, {}}, 4, 4);
+    ASSERT_EQ(b.ops.size(), b.local->ops.size());
+    const Schedule& s = verified->schedule();
+    for (std::size_t i = 0; i < b.ops.size(); ++i) {
+      const LocalOp& op = b.local->ops[i];
+      if (op.kind != LocalKind::Send && op.kind != LocalKind::Recv) continue;
+      const Transfer& t = s.transfers[op.index];
+      const Ref& ref = op.kind == LocalKind::Send ? t.from : t.to;
+      std::uint64_t bytes = 0, end = 0;
+      bool adjoin = true;
+      for (const Piece& piece : s.piecesOf(ref)) {
+        const Binding::Range range = b.range(ref, piece);
+        if (range.bytes == 0) continue;
+        adjoin = adjoin && (bytes == 0 || range.offset == end);
+        bytes += range.bytes;
+        end = range.offset + range.bytes;
+      }
+      EXPECT_EQ(b.ops[i].at.bytes, bytes);
+      EXPECT_EQ(b.ops[i].at.isOne, adjoin);
+      if (adjoin && bytes > 0) {
+        EXPECT_EQ(b.ops[i].at.offset + bytes, end);
+      }
+    }
+  }
+}
+
 TEST(Bind, SlotsTakeNoMoreThanTheyMust) {
   // 3 shares of 4 units of 64 bytes through one slot: the largest has 2.
   const auto verified = verify(slotReuse(3));
