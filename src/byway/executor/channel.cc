@@ -436,9 +436,8 @@ bool Channel::advance(bool isCalled) {
 }
 
 bool Channel::hasNews() const {
-  return pending_ || std::any_of(operations_.begin(), operations_.end(), [](const auto& operation) {
-           return operation->hasNews();
-         });
+  return pending_ || std::any_of(operations_.begin(), operations_.end(),
+                                 [](const auto& operation) { return operation->hasNews(); });
 }
 
 bool Channel::advanceAtLeisure() {

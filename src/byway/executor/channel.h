@@ -19,6 +19,7 @@
 #include "byway/executor/point_to_point.h"
 #include "byway/executor/recorder.h"
 #include "byway/executor/stage.h"
+#include "byway/executor/stream_choice.h"
 #include "byway/executor/trace_log.h"
 #include "byway/transport/mapped/board.h"
 #include "byway/transport/transport.h"
@@ -50,8 +51,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // Sends and receives that begin together, in any order on the two sides.
   std::shared_ptr<Operation> submit(PointToPointRequest&& request);
   bool advance() { return advance(false); }  // of all operations; true if anything was done
-  bool advanceAtLeisure();       // of one that has something to do
-  Seconds nextDeadline() const;  // of calls, answers and log lines; kNever: none
+  bool advanceAtLeisure();                   // of one that has something to do
+  Seconds nextDeadline() const;              // of calls, answers and log lines; kNever: none
   void checkDeadlines(Seconds now);
   // Marks it broken, tells the other ranks if `tell`, and fails everything under way.
   void breakWith(const Error& error, bool tell);
@@ -123,6 +124,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
     std::vector<Buffer> from;
     std::vector<ReduceInput> inputs;
   };
+  StreamChoice& streamChoice(std::uint64_t bytes) { return streamChoices_.of(bytes); }
   Operands& operands(std::size_t count) {
     operands_.from.assign(count, {});
     operands_.inputs.resize(count);
@@ -186,7 +188,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::unique_ptr<TraceLog> trace_;
   std::uint64_t nextSequence_ = 0;
   std::vector<std::shared_ptr<Operation>> operations_;  // in call order, not retired
-  std::array<Stamp, kRemembered> history_{};           // by sequence modulo kRemembered
+  std::array<Stamp, kRemembered> history_{};            // by sequence modulo kRemembered
   std::optional<Error> broken_;
   std::int64_t brokenFrom_ = -1;  // the first call that fails by it; -1: all
   bool pendingIsReport_ = false;
@@ -218,6 +220,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::vector<std::byte> scratch_;
   std::vector<Buffer> buffers_;
   Operands operands_;
+  StreamChoices streamChoices_;
   bool broughtData_ = false, broughtSpace_ = false;
   // Calls that are over here and in which this rank did not hear from every other: they may have
   // made another call, which shows once they are over there, too.

@@ -22,20 +22,25 @@ static_assert(kMostPublications <= Board::kPublications && kReserve < Board::kDa
 // Of a copy from another process's memory before it gives way.
 constexpr std::uint64_t kReadBytes = std::uint64_t{512} << 10;
 constexpr std::uint64_t kLine = 64;
-constexpr std::uint64_t kStreamedLeast = 2048;  // what is gathered piece by piece
 
 std::uint64_t bit(int rank) { return std::uint64_t{1} << static_cast<unsigned>(rank); }
 
-// The readers of the calls before have what is overwritten in their caches. To get it from there
-// line by line takes several times as long as to write past all caches, and to read it from memory.
-void gather(const std::vector<Buffer>& from, std::byte* to) {
+void gather(const std::vector<Buffer>& from, std::byte* to, bool streamed = false) {
   for (const Buffer& buffer : from) {
-    (buffer.bytes < kStreamedLeast ? copy : streamCopy)(to, buffer.address, buffer.bytes);
+    (streamed ? streamCopy : copy)(to, buffer.address, buffer.bytes);
     to += buffer.bytes;
   }
 }
 
 }  // namespace
+
+// To the board, where the readers of earlier calls may have what is overwritten in their caches.
+void CollectiveOperation::writeToBoard(const std::vector<Buffer>& from, std::uint64_t bytes,
+                                       std::byte* to) {
+  if (bytes < StreamChoices::kLeast) return gather(from, to);
+  channel_.streamChoice(bytes).run(bytes, channel_.transport().clock(),
+                                   [&](bool streamed) { gather(from, to, streamed); });
+}
 
 void CollectiveOperation::issueMapped(Round& round, std::uint32_t index) {
   const LocalOp& op = round.bound->local->ops[index];
@@ -73,7 +78,8 @@ bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
       if (!offset) return false;
       line.place = Publication::Place::Ring;
       line.offset = *offset;
-      gather(buffersOf(round, index), board.ring(channel_.rank()).data() + *offset);
+      writeToBoard(buffersOf(round, index), line.bytes,
+                   board.ring(channel_.rank()).data() + *offset);
       published = Published::InRing;
     } else {
       published = writePublication(round, line, index);
@@ -158,9 +164,9 @@ CollectiveOperation::Published CollectiveOperation::writePublication(Round& roun
   const bool copies = request_.schedule->publishesCopies();
   Published published = Published::InSlot;
   if (round.dataUsed + bytes + kLine + kReserve <= slot.size() &&
-             (copies || bytes <= kCopyBytes || channel_.board()->reach() != Board::Reach::Memory)) {
+      (copies || bytes <= kCopyBytes || channel_.board()->reach() != Board::Reach::Memory)) {
     line.place = Publication::Place::Data;
-    gather(buffers, reserve(bytes));
+    writeToBoard(buffers, bytes, reserve(bytes));
   } else {
     letReadersMark(line);
     line.place = Publication::Place::Memory;
@@ -276,8 +282,7 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
 // What a receive has found is for a sum that reads it there, or is copied.
 bool CollectiveOperation::take(Round& round, std::uint32_t index) {
   const LocalOp& op = round.bound->local->ops[index];
-  std::byte* const whole =
-      op.isFolded ? nullptr : addressOf(round, round.bound->ops[index].at);
+  std::byte* const whole = op.isFolded ? nullptr : addressOf(round, round.bound->ops[index].at);
   const std::byte* data = round.located[index].data;
   if (whole != nullptr && request_.output.bytes() < kStreamedBytes) {
     copy(whole, data, round.bound->ops[index].at.bytes);

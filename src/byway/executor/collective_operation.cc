@@ -306,8 +306,8 @@ Buffer CollectiveOperation::place(const Round& round, const Ref& ref, const Piec
                                   std::uint64_t element, std::uint64_t elements) const {
   const Binding& b = *round.bound;
   const std::uint64_t width = b.widthBytes(ref.width);
-  return onePlace(round, {ref.space, true, b.range(ref, piece).offset + element * width,
-                          elements * width});
+  return onePlace(
+      round, {ref.space, true, b.range(ref, piece).offset + element * width, elements * width});
 }
 
 // What lies in one place of a space, or the part of it that is one place of the caller's memory.

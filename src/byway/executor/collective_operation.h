@@ -50,8 +50,8 @@ struct CallData {
 
 class CollectiveOperation;
 
-// A call that is made again and again: with `bound`, without data. Its last call's object serves the
-// next one when nobody else has it any more.
+// A call that is made again and again: with `bound`, without data. Its last call's object serves
+// the next one when nobody else has it any more.
 struct RepeatedCall {
   OperationRequest request;
   std::shared_ptr<CollectiveOperation> last;  // under the engine's lock
@@ -123,6 +123,7 @@ class CollectiveOperation final : public Operation {
   std::uint64_t readersOf(const Round& round, const LocalOp& of) const;
   bool mayUseRing(const Round& round, std::uint32_t index) const;
   enum class Published : std::uint8_t;
+  void writeToBoard(const std::vector<Buffer>& from, std::uint64_t bytes, std::byte* to);
   Published writePublication(Round& round, Publication& line, std::uint32_t index);
   void letReadersMark(Publication& line);
   bool look(Round& round, std::uint32_t index);

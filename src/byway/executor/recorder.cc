@@ -36,8 +36,7 @@ std::string toJson(const CallRecord& r) {
         fmt::format(R"(, "plan": "{:016x}", "route": {})", r.stamp[3], jsonQuoted(r.route.data()));
   }
   if (r.state == CallState::Failed) {
-    out +=
-        fmt::format(R"(, "code": "{}", "error": {})", toString(r.code), jsonQuoted(r.error));
+    out += fmt::format(R"(, "code": "{}", "error": {})", toString(r.code), jsonQuoted(r.error));
   }
   return out + "}";
 }

@@ -21,8 +21,8 @@ const char* toString(CallState state);
 
 struct CallRecord {
   static constexpr std::size_t kRouteBytes = 32;  // longer text is cut
-  std::uint64_t number = 0;    // of the call on its communicator and rank
-  std::int64_t sequence = -1;  // of a collective; -1: sends and receives
+  std::uint64_t number = 0;                       // of the call on its communicator and rank
+  std::int64_t sequence = -1;                     // of a collective; -1: sends and receives
   CallState state = CallState::Waiting;
   Seconds created = 0, started = -1, ended = -1;  // on the engine's clock; -1: not yet
   std::uint64_t bytes = 0;                        // that this rank reads, or sends and receives

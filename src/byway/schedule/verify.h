@@ -42,10 +42,10 @@ struct LocalOp {
 inline constexpr std::uint32_t kNoOp = ~std::uint32_t{0};
 struct LocalProgram {
   int rank = 0;
-  std::vector<LocalOp> ops;         // in schedule order
+  std::vector<LocalOp> ops;          // in schedule order
   std::vector<std::uint32_t> waits;  // LocalOp::waitsFor of each
   std::vector<std::uint32_t> first;  // those that wait for none
-  std::vector<std::uint32_t> next;  // indices of ops
+  std::vector<std::uint32_t> next;   // indices of ops
   // Every stage access of the rank, once per piece: what a slot must be able to hold.
   struct SlotUse {
     std::uint32_t slot, block, share;

@@ -46,6 +46,8 @@ struct Head {
 struct Slot {
   Publication publications[Board::kPublications];
   alignas(4096) std::byte data[Board::kDataBytes];
+  // So that slots do not compete for the same sets of a cache.
+  std::byte unused[3 * 4096];
 };
 
 // A new file's bytes are zero, which is what every word starts from.

@@ -29,8 +29,9 @@ struct PublishedPiece {
   std::uint64_t address = 0, bytes = 0;  // in the publisher's memory
 };
 
-// Two cache lines. What a reader of the same call needs is in the first, `number` written last, with
-// release; the second is touched where the data lies elsewhere, and by ranks that compare calls.
+// Two cache lines. What a reader of the same call needs is in the first, `number` written last,
+// with release; the second is touched where the data lies elsewhere, and by ranks that compare
+// calls.
 struct alignas(64) Publication {
   static constexpr std::size_t kSmallBytes = 32;
   enum class Place : std::uint32_t {
