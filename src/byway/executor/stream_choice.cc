@@ -10,7 +10,9 @@ namespace {
 // (docs/host.md).
 constexpr double kCachedMayTake = 2.5;
 constexpr double kFarWorse = 1.5;
-// The way in use has become so much slower: things have changed.
+constexpr double kHopeless = 5;  // a try ends early
+// Writes into the caches have become so much slower: ranks run elsewhere now. The way past them
+// costs the same everywhere.
 constexpr double kChanged = 1.5;
 // Of what is measured once: the rank may have been interrupted.
 constexpr double kMostJump = 4;
@@ -22,16 +24,24 @@ StreamChoice::Turn StreamChoice::next() {
   if (tryLeft_ == 0 && ++since_ >= tryAfter_) {
     tryLeft_ = kTry;
     tried_ = 0;
+    hopeless_ = 0;
   }
   if (tryLeft_ == 0) return {streams_, since_ % kTimed == 1, false};
-  const Turn turn{!streams_, tryLeft_ <= kTryTimed, true};
+  const Turn turn{!streams_, true, true};
   if (--tryLeft_ == 0) since_ = 0;
   return turn;
 }
 
 void StreamChoice::learn(const Turn& turn, double secondsPerByte) {
   if (turn.isTry) {
-    tried_ = tried_ == 0 ? secondsPerByte : std::min(tried_, secondsPerByte);
+    const bool isHopeless = cost_ > 0 && secondsPerByte > kHopeless * cost_;
+    hopeless_ = isHopeless ? hopeless_ + 1 : 0;
+    if (hopeless_ == kTryLeast) {
+      tried_ = secondsPerByte;
+      tryLeft_ = since_ = 0;
+    } else if (tryLeft_ < kTryTimed) {
+      tried_ = tried_ == 0 ? secondsPerByte : std::min(tried_, secondsPerByte);
+    }
     if (tryLeft_ == 0) compare();
     return;
   }
@@ -39,7 +49,7 @@ void StreamChoice::learn(const Turn& turn, double secondsPerByte) {
     cost_ = secondsPerByte;
   else
     cost_ += kWeight * (std::min(secondsPerByte, kMostJump * cost_) - cost_);
-  if (atTry_ > 0 && cost_ > kChanged * atTry_) since_ = tryAfter_;
+  if (!streams_ && cost_ > kChanged * atTry_) since_ = tryAfter_;
 }
 
 void StreamChoice::compare() {

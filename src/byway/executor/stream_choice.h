@@ -42,6 +42,7 @@ class StreamChoice {
   static constexpr std::uint32_t kTimed = 16;  // one of so many is timed
   static constexpr std::uint32_t kTry = 20;    // publications of a try; the last kTryTimed count
   static constexpr std::uint32_t kTryTimed = 4;
+  static constexpr std::uint32_t kTryLeast = 2;  // where these show that there is no hope
   static constexpr std::uint32_t kFirstTry = 128, kLastTry = 4096;  // publications between tries
 
  private:
@@ -49,7 +50,7 @@ class StreamChoice {
 
   bool streams_ = true;
   std::uint32_t since_ = 0, tryAfter_ = kFirstTry;
-  std::uint32_t tryLeft_ = 0;
+  std::uint32_t tryLeft_ = 0, hopeless_ = 0;
   double cost_ = 0;   // seconds a byte of the way in use; 0: not known
   double atTry_ = 0;  // the same when the other way was tried last
   double tried_ = 0;  // the least of the try so far
