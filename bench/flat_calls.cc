@@ -45,6 +45,9 @@ std::function<void()> callOf(byway::Communicator& world, const std::string& name
   const bool root = world.rank() == 0;
   const Region none;
   if (name == "allreduce") return [=, &world] { world.allReduce(oneIn, oneOut, count, f).wait(); };
+  if (name == "inplace") {  // allreduce
+    return [=, &world] { world.allReduce(oneIn, oneIn, count, f).wait(); };
+  }
   if (name == "allgather") return [=, &world] { world.allGather(oneIn, allOut, count, f).wait(); };
   if (name == "reducescatter") {
     return [=, &world] { world.reduceScatter(allIn, oneOut, count, f).wait(); };

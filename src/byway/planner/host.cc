@@ -23,6 +23,9 @@ namespace {
 constexpr int kMostMembers = 16;
 // Measured: smaller ones meet the writer's cache, larger ones leave it (docs/host.md).
 constexpr double kPieceBytes = 256 * 1024;
+// Ranks that share cores change places for every piece, which takes as long as a copy of some ten
+// kilobytes. Measured: pieces of 57 KB made calls slower there, of 136 KB faster (docs/host.md).
+constexpr double kLeastSharedPiece = 96 * 1024;
 constexpr int kMostTransfers = 4096;  // so that a plan takes no longer to make than it is worth
 
 bool fits(const Cell& cell) {
@@ -32,15 +35,16 @@ bool fits(const Cell& cell) {
          std::all_of(cell.groups.begin(), cell.groups.end(), small);
 }
 
-// Into how many pieces a publication of `bytes` is cut, where a rank makes `atOnce` in a phase, and
-// `perPiece` in all for each piece. 1 where it is small enough, or too large for the ring.
-int piecesOf(double bytes, int atOnce, int perPiece, int transfers) {
+// Into how many pieces a publication of `bytes` is cut, where a rank makes `atOnce` in a phase. 1
+// where it is small enough, or too large for the ring.
+int piecesOf(double bytes, int atOnce, int transfers, bool coresForAll) {
   const double most = static_cast<double>(kMappedPhaseBytes) / atOnce - 64;
   const double piece = std::min(kPieceBytes, most);
   if (bytes <= static_cast<double>(kMappedSlotBytes) || bytes <= piece) return 1;
+  if (!coresForAll && piece < kLeastSharedPiece) return 1;
   const int pieces = static_cast<int>(std::ceil(bytes / piece));
   const int allowed =
-      std::min(static_cast<int>(kMostPublications) / perPiece, kMostTransfers / transfers);
+      std::min(static_cast<int>(kMostPublications) / atOnce, kMostTransfers / transfers);
   return pieces <= allowed ? pieces : 1;
 }
 
@@ -69,36 +73,30 @@ std::vector<Candidate> hostCandidates(const Cell& cell) {
   };
   const int pairs = members * (members - 1);
   const auto addBoth = [&](const std::string& name, double bytes, int atOnce, int stages,
-                           double value, Build build, bool paysOnSharedCores) {
+                           double value, Build build) {
     add(name, 1, stages, value, build);
-    const bool pays = cell.coresForAll || paysOnSharedCores;
-    const int pieces = pays ? piecesOf(bytes, atOnce, atOnce, stages * pairs) : 1;
+    const int pieces = piecesOf(bytes, atOnce, stages * pairs, cell.coresForAll);
     if (pieces > 1) add(name, pieces, stages, value, build);
   };
-  // Ranks that share cores change places for every piece. That pays where several ranks read a
-  // piece, or a sum reads it where it lies, and not where one rank takes it for itself (measured:
-  // docs/host.md).
-  constexpr bool kPays = true, kDoesNot = false;
   switch (cell.collective) {
     case Collective::AllReduce:
       add("mapped exchange", 1, 1, 1, buildExchange);
-      addBoth("mapped two-shot", largest / members, members, 2, 2.0 / members, buildTwoShot,
-              kDoesNot);
+      addBoth("mapped two-shot", largest / members, members, 2, 2.0 / members, buildTwoShot);
       break;
     case Collective::ReduceScatter:
-      addBoth("mapped", largest, members - 1, 1, 1, buildOwned, kPays);
+      addBoth("mapped", largest, members - 1, 1, 1, buildOwned);
       break;
     case Collective::Reduce:
-      addBoth("mapped", largest, 1, 1, 1, buildOwned, kPays);
+      addBoth("mapped", largest, 1, 1, 1, buildOwned);
       break;
     case Collective::AllToAll:
     case Collective::Scatter:
-      addBoth("mapped", largest, members - 1, 1, 1, buildMoves, kDoesNot);
+      addBoth("mapped", largest, members - 1, 1, 1, buildMoves);
       break;
     case Collective::Broadcast:
     case Collective::AllGather:
     case Collective::Gather:
-      addBoth("mapped", largest, 1, 1, 1, buildMoves, kPays);
+      addBoth("mapped", largest, 1, 1, 1, buildMoves);
       break;
   }
   return candidates;
