@@ -107,9 +107,11 @@ std::shared_ptr<Operation> Channel::submit(PointToPointRequest&& request) {
   auto operation = std::make_shared<PointToPointOperation>(*this, std::move(request), deadline);
   recordCreated(*operation, now);
   add(operation);
-  advance();
-  checkDepartures();
-  advance();
+  advance(true);
+  if (!left_.empty()) {
+    checkDepartures();
+    advance();
+  }
   return operation;
 }
 
