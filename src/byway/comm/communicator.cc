@@ -73,7 +73,8 @@ std::shared_ptr<Board> joinedBoard(std::shared_ptr<Board> board, const Meeting& 
   std::vector<std::string> addresses;
   for (const std::string& text : meeting.addresses)
     addresses.push_back(text.substr(0, text.find('\0')));
-  return board->join(addresses, timeout) == Board::Reach::None ? nullptr : board;
+  if (board->join(addresses, timeout) == Board::Reach::None) return nullptr;
+  return board;
 }
 
 double mappedBytesOf(const Board* board) {
