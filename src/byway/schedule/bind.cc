@@ -140,6 +140,12 @@ void placeSlots(Binding& b) {
 
 void placeOps(Binding& b, const Schedule& s) {
   b.ops.reserve(b.local->ops.size());
+  std::size_t inputs = 0;
+  for (const LocalOp& op : b.local->ops) {
+    const bool isStep = op.kind == LocalKind::Reduce || op.kind == LocalKind::Copy;
+    if (isStep) inputs += s.steps[op.index].inputCount;
+  }
+  b.inputPlaces.reserve(inputs);
   for (const LocalOp& op : b.local->ops) {
     const bool isStep = op.kind == LocalKind::Reduce || op.kind == LocalKind::Copy;
     const Ref& ref = isStep                       ? s.steps[op.index].to
@@ -194,13 +200,19 @@ Binding::Range Binding::range(const Ref& ref, const Piece& piece) const {
 
 Binding::Place Binding::place(const Ref& ref) const {
   Place all{ref.space, true, 0, 0};
+  const std::uint64_t width = widthBytes(ref.width);
+  const bool isStage = ref.space == Space::Stage;
+  const std::uint64_t* const starts = isStage                     ? slotStart.data()
+                                      : ref.space == Space::Input ? inputStart.data()
+                                                                  : outputStart.data();
   for (const Piece& piece : schedule->schedule().piecesOf(ref)) {
-    const std::uint64_t size = cell(piece).count * widthBytes(ref.width);
-    if (size == 0) continue;
-    const std::uint64_t offset = range(ref, piece).offset;
+    const CellRange& c = cell(piece);
+    if (c.count == 0) continue;
+    const std::uint64_t offset =
+        isStage ? starts[piece.slot] : starts[piece.block] + c.offset * elementBytes;
     if (all.bytes == 0) all.offset = offset;
     all.isOne = all.isOne && all.offset + all.bytes == offset;
-    all.bytes += size;
+    all.bytes += c.count * width;
   }
   return all;
 }
