@@ -112,7 +112,9 @@ inline Schedule relayedPairs(const std::vector<std::pair<int, int>>& pairs, int 
     h.transfer(h.in(b, g), exchanged[exchanged.size() - 2]);
     h.transfer(h.in(a, g), exchanged.back());
     eachHelper(g, [&](int first, int second, int helper, int share) {
-      raised.emplace_back(h.slot(helper, g, share), h.slot(helper, g, share));
+      const Ref fromFirst = h.slot(helper, g, share);  // in this order: each call makes a slot
+      const Ref fromSecond = h.slot(helper, g, share);
+      raised.emplace_back(fromFirst, fromSecond);
       h.transfer(h.in(first, g, share), raised.back().first);
       h.transfer(h.in(second, g, share), raised.back().second);
     });
