@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Microseconds of one blocking call on this host, all ranks in step:
 //   byway run -n 2 -- flat_calls [collective [bytes...]]
-// Bytes are a rank's own part: the whole for allreduce, broadcast and reduce, a block for the
-// others. Median and best of the batches, of the slowest rank.
+// Collectives: allreduce, inplace (the same in place), allgather, reducescatter, alltoall,
+// broadcast, reduce, gather, scatter; sendrecv and stream for messages. Bytes are a rank's own
+// part: the whole for allreduce, broadcast and reduce, a block for the others. Median and best of
+// the batches, of the slowest rank.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -403,10 +403,6 @@ void prepare(CommunicatorState& state, const CallKey& key, std::shared_ptr<Chann
                             layoutOf(s.shape, state.rank, request.blockCounts, elementBytes)});
 }
 
-}  // namespace
-
-namespace {
-
 // Of a call that is made for the first time, or is never kept.
 Work submitFirst(CommunicatorState& state, const CallKey& key, const Reduction& reduction,
                  const FusedArgs& mine, const CallOptions& options, bool isKept) {

@@ -114,6 +114,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   static constexpr std::size_t kScratchBytes = std::size_t{128} << 10;
   static constexpr std::size_t kScratchStride = kScratchBytes + 4096 + 64;
   std::byte* scratch(std::size_t count);
+  // How a publication of so many bytes is to be written.
+  StreamChoice& streamChoice(std::uint64_t bytes) { return streamChoices_.of(bytes); }
   // Empty, for a list of buffers that is read at once.
   std::vector<Buffer>& buffers() {
     buffers_.clear();
@@ -124,7 +126,6 @@ class Channel : public std::enable_shared_from_this<Channel> {
     std::vector<Buffer> from;
     std::vector<ReduceInput> inputs;
   };
-  StreamChoice& streamChoice(std::uint64_t bytes) { return streamChoices_.of(bytes); }
   Operands& operands(std::size_t count) {
     operands_.from.assign(count, {});
     operands_.inputs.resize(count);

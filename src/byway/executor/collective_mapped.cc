@@ -27,9 +27,11 @@ std::uint64_t bit(int rank) { return std::uint64_t{1} << static_cast<unsigned>(r
 
 void gather(const std::vector<Buffer>& from, std::byte* to, bool streamed = false) {
   for (const Buffer& buffer : from) {
-    (streamed ? streamCopy : copy)(to, buffer.address, buffer.bytes);
+    (streamed && buffer.bytes >= StreamChoices::kLeast ? streamPart : copy)(to, buffer.address,
+                                                                            buffer.bytes);
     to += buffer.bytes;
   }
+  if (streamed) endStream();
 }
 
 }  // namespace

@@ -415,9 +415,9 @@ void CollectiveOperation::finishOp(Round& round, std::uint32_t index) {
 bool CollectiveOperation::localWork(Round& round, LocalQueue& queue) {
   if (queue.steps.empty() || round.isStuck) return false;
   const std::uint32_t index = queue.steps.front();
-  if (queue.piece == 0 && queue.element == 0) mark(round, index);
-  const Step& step = request_.schedule->schedule().steps[round.bound->local->ops[index].index];
   const bool isNew = queue.piece == 0 && queue.element == 0;
+  if (isNew) mark(round, index);
+  const Step& step = request_.schedule->schedule().steps[round.bound->local->ops[index].index];
   if ((isNew && wholeStep(round, index, step)) || localSlice(round, queue, step)) {
     queue.steps.pop_front();
     queue.piece = 0;

@@ -59,7 +59,8 @@ class StreamChoice {
 // One for each size, up to a factor of two: costs a byte depend on it.
 class StreamChoices {
  public:
-  static constexpr std::uint64_t kLeast = 2048;  // what is smaller is never streamed
+  static constexpr std::uint64_t kLeast =
+      2048;  // what is smaller, in all or a part of it, is never streamed
   StreamChoice& of(std::uint64_t bytes) {
     const auto size = static_cast<std::size_t>(std::bit_width(bytes / kLeast));
     return choices_[std::min(size, choices_.size() - 1)];
