@@ -18,7 +18,7 @@ constexpr std::uint64_t kCopyBytes = kMappedSlotBytes;
 constexpr std::size_t kMostPieces = 4;  // of memory that a publication lists; more are gathered
 constexpr std::uint64_t kReserve = Board::kPublications * kMostPieces * sizeof(PublishedPiece);
 static_assert(kMappedRingBytes == Board::kRingBytes);
-static_assert(kMostPublications <= Board::kPublications && kReserve < Board::kDataBytes / 4);
+static_assert(kMostPublications <= Board::kPublications && kReserve < Board::kSpareBytes);
 // Of a copy from another process's memory before it gives way.
 constexpr std::uint64_t kReadBytes = std::uint64_t{512} << 10;
 constexpr std::uint64_t kLine = 64;
@@ -32,6 +32,21 @@ void gather(const std::vector<Buffer>& from, std::byte* to, bool streamed = fals
     to += buffer.bytes;
   }
   if (streamed) endStream();
+}
+
+std::uint64_t inLines(std::uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+// Of a slot's data, at most; a rank's publications that do not fit stay in its memory.
+std::uint64_t dataNeedOf(const Binding& bound) {
+  std::uint64_t need = 0;
+  std::uint32_t last = kNoOp;
+  for (std::size_t i = 0; i < bound.ops.size(); ++i) {
+    const LocalOp& op = bound.local->ops[i];
+    if (op.kind != LocalKind::Send || op.publication == last) continue;
+    last = op.publication;
+    need += inLines(bound.ops[i].at.bytes);
+  }
+  return std::min<std::uint64_t>(need, Board::kDataBytes);
 }
 
 }  // namespace
@@ -51,6 +66,7 @@ void CollectiveOperation::issueMapped(Round& round, std::uint32_t index) {
     const std::uint32_t numbers = round.bound->local->publications;
     round.published.assign(numbers, Published::No);
     round.ringUse.assign(numbers, {});
+    round.dataNeed = dataNeedOf(*round.bound);
   }
   // What has no bytes is published, too: so ranks that call different things find out.
   if (op.kind == LocalKind::Recv) {
@@ -139,7 +155,7 @@ bool CollectiveOperation::mayUseRing(const Round& round, std::uint32_t index) co
     if (op.index >= phase->firstTransfer + phase->transferCount) break;
     if (op.publication == last) continue;
     last = op.publication;
-    bytes += (b.ops[i].at.bytes + kLine - 1) / kLine * kLine;
+    bytes += inLines(b.ops[i].at.bytes);
   }
   return bytes <= kMappedPhaseBytes;
 }
@@ -158,14 +174,15 @@ CollectiveOperation::Published CollectiveOperation::writePublication(Round& roun
   }
   const std::vector<Buffer>& buffers = buffersOf(round, index);
   const auto slot = channel_.board()->data(channel_.rank(), number());
+  if (!round.dataStart) round.dataStart = channel_.board()->dataStart(number(), round.dataNeed);
   const auto reserve = [&](std::uint64_t size) {
-    line.offset = round.dataUsed;
-    round.dataUsed += (size + kLine - 1) / kLine * kLine;
+    line.offset = *round.dataStart + round.dataUsed;
+    round.dataUsed += inLines(size);
     return slot.data() + line.offset;
   };
   const bool copies = request_.schedule->publishesCopies();
   Published published = Published::InSlot;
-  if (round.dataUsed + bytes + kLine + kReserve <= slot.size() &&
+  if (*round.dataStart + round.dataUsed + bytes + kLine + kReserve <= slot.size() &&
       (copies || bytes <= kCopyBytes || channel_.board()->reach() != Board::Reach::Memory)) {
     line.place = Publication::Place::Data;
     writeToBoard(buffers, bytes, reserve(bytes));

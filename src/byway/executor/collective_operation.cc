@@ -38,7 +38,8 @@ void CollectiveOperation::Round::reset() {
   located.clear();
   copies.clear();
   number = 0;
-  stageOffset = remaining = dataUsed = fetched = 0;
+  stageOffset = remaining = dataNeed = dataUsed = fetched = 0;
+  dataStart.reset();
   isStuck = false;
 }
 
@@ -55,6 +56,7 @@ void CollectiveOperation::Round::beginAgain() {
   std::fill(published.begin(), published.end(), Published::No);
   std::fill(located.begin(), located.end(), Located{});
   copies.clear();
+  dataStart.reset();
   dataUsed = 0;
   begin();
 }

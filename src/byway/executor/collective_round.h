@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "byway/executor/channel.h"
@@ -98,9 +99,12 @@ struct CollectiveOperation::Round {
   std::vector<RingUse> ringUse;          // the same
   std::vector<Located> located;          // by operation
   std::vector<std::vector<std::byte>> copies;
-  std::uint64_t dataUsed = 0;  // of this rank's data in the slot
-  std::uint64_t fetched = 0;   // bytes of the first of toRead that is being copied
-  bool isStuck = false;        // a publication cannot be read: the call is about to fail
+  // This rank's data in the slot: what may be needed in all, from where on, and used so far.
+  std::uint64_t dataNeed = 0;
+  std::optional<std::uint64_t> dataStart;
+  std::uint64_t dataUsed = 0;
+  std::uint64_t fetched = 0;  // bytes of the first of toRead that is being copied
+  bool isStuck = false;       // a publication cannot be read: the call is about to fail
 
   void begin();       // with `bound`, on a round that is new or reset
   void beginAgain();  // the same binding as before

@@ -378,8 +378,11 @@ bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Pred
     if (now >= until) return true;
     if (idleSince == kNever) idleSince = now;
     const Seconds idle = now - idleSince;
-    // Not while others wait for this core.
-    if (spins && workAtLeisure()) continue;
+    // Not while others wait for this core. The time it takes is not spent waiting.
+    if (spins && workAtLeisure()) {
+      idleSince = kNever;
+      continue;
+    }
     if (spins && idle < spin_) {
       if (const Channel* const alone = onBoardAlone()) lookOften(*alone);
       continue;

@@ -258,6 +258,16 @@ std::span<std::byte> Board::data(int rank, std::uint64_t number) {
   return part(rank).layout->slots[number % kSlots].data;
 }
 
+std::uint64_t Board::dataStart(std::uint64_t number, std::uint64_t bytes) {
+  // Of all ranks that share the cores' caches.
+  const std::uint64_t room =
+      2 * (kDataBytes - kSpareBytes) / std::max<std::uint64_t>(2, parts_.size());
+  std::uint64_t& end = dataEnds_[number % kSlots];
+  const std::uint64_t start = end + bytes <= room ? end : 0;
+  end = start + bytes;
+  return start;
+}
+
 std::span<std::byte> Board::ring(int rank) { return part(rank).layout->ring; }
 
 void Board::reclaimRing() {
@@ -269,21 +279,18 @@ void Board::reclaimRing() {
 
 std::optional<std::uint64_t> Board::takeRing(std::uint64_t bytes, const Publication& line,
                                              std::uint64_t readers) {
-  std::uint64_t offset = 0;
-  if (!ringTaken_.empty()) {
-    const std::uint64_t first = ringTaken_.front().offset;
-    const std::uint64_t end = ringTaken_.back().offset + ringTaken_.back().bytes;
-    const bool wrapped = end <= first;
-    if (end + bytes <= (wrapped ? first : kRingBytes)) {
-      offset = end;
-    } else if (wrapped || bytes > first) {
-      return std::nullopt;
-    }
-  } else if (bytes > kRingBytes) {
-    return std::nullopt;
+  // Empty or not, it goes on where it was: see dataStart().
+  const std::uint64_t end = ringEnd_;
+  const std::uint64_t first = ringTaken_.empty() ? kRingBytes : ringTaken_.front().offset;
+  const bool wrapped = !ringTaken_.empty() && end <= first;
+  std::uint64_t offset = end;
+  if (end + bytes > (wrapped ? first : kRingBytes)) {
+    if (wrapped || bytes > first) return std::nullopt;
+    offset = 0;
   }
   constexpr std::uint64_t kLine = 64;
-  ringTaken_.push_back({offset, (bytes + kLine - 1) / kLine * kLine, &line, readers});
+  ringTaken_.push_back({offset, &line, readers});
+  ringEnd_ = offset + (bytes + kLine - 1) / kLine * kLine;
   return offset;
 }
 

@@ -9,6 +9,7 @@
 // Not thread-safe: the engine's lock covers every call. Words that other ranks read are atomic.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -69,6 +70,7 @@ class Board {
   static constexpr int kMostRanks = 64;      // as Publication::taken has bits
   static constexpr std::size_t kPublications = 256;
   static constexpr std::size_t kDataBytes = std::size_t{256} << 10;  // of all of a slot
+  static constexpr std::size_t kSpareBytes = kDataBytes / 8;         // that dataStart() leaves
   static constexpr std::size_t kRingBytes = std::size_t{2} << 20;    // of all calls
 
   // This rank's part. Null for too many ranks, or where the system gives no such memory.
@@ -100,6 +102,10 @@ class Board {
   // Call `number` counts from 1, the same on all ranks.
   Publication& publication(int rank, std::uint64_t number, std::uint32_t index);
   std::span<std::byte> data(int rank, std::uint64_t number);
+  // From where on call `number`, whose slot is free, is to write its data, `bytes` in all: behind
+  // what the slot's last call wrote, where there is room. To write again what another core has in
+  // its caches is expensive, and what it read long ago has left them.
+  std::uint64_t dataStart(std::uint64_t number, std::uint64_t bytes);
   std::span<std::byte> ring(int rank);
   // Gives back places in the ring that all their readers are done with. Also to be called before a
   // line is written again, since its bits are lost then.
@@ -155,12 +161,14 @@ class Board {
   int cores_ = 1;
   // Done, and ended, by all ranks when last looked at.
   std::uint64_t slowest_ = 0, allEnded_ = 0;
+  std::array<std::uint64_t, kSlots> dataEnds_{};
   struct Taken {
-    std::uint64_t offset, bytes;
+    std::uint64_t offset;
     const Publication* line;
     std::uint64_t readers;
   };
   std::deque<Taken> ringTaken_;  // oldest first
+  std::uint64_t ringEnd_ = 0;    // of the last
 };
 
 }  // namespace byway

@@ -65,6 +65,22 @@ TEST(Board, ASlotIsTakenAgainOnceAllRanksAreDoneWithIt) {
   EXPECT_FALSE(boards[0]->isFree(kLast + 2));
 }
 
+TEST(Board, DataBeginsBehindWhatTheSlotHadBefore) {
+  const auto boards = joined(2);
+  constexpr std::uint64_t kRoom = Board::kDataBytes - Board::kSpareBytes, kPart = 4096;
+  std::uint64_t call = 3;
+  for (std::uint64_t at = 0; at < kRoom; at += kPart, call += Board::kSlots) {
+    ASSERT_EQ(boards[0]->dataStart(call, kPart), at);
+  }
+  EXPECT_EQ(boards[0]->dataStart(call, kPart), 0U);
+  EXPECT_EQ(boards[0]->dataStart(call + 1, kPart), 0U) << "another slot";
+  EXPECT_EQ(boards[0]->dataStart(call + Board::kSlots, kRoom), 0U) << "no room behind it";
+  EXPECT_EQ(boards[0]->dataStart(call + 2 * Board::kSlots, Board::kDataBytes), 0U) << "all of it";
+  const auto more = joined(8);  // which share the caches
+  EXPECT_EQ(more[0]->dataStart(1, kRoom / 4), 0U);
+  EXPECT_EQ(more[0]->dataStart(1 + Board::kSlots, kRoom / 4), 0U);
+}
+
 TEST(Board, PlacesInTheRingAreFreeOnceTheirReadersAreDone) {
   const auto boards = joined(2);
   constexpr std::uint64_t kPart = Board::kRingBytes / 4, kReader = 2;
@@ -84,6 +100,9 @@ TEST(Board, PlacesInTheRingAreFreeOnceTheirReadersAreDone) {
   EXPECT_EQ(boards[0]->takeRing(2 * kPart, *lines[5], kReader), std::nullopt);
   EXPECT_EQ(boards[0]->takeRing(kPart, *lines[5], kReader), kPart);
   EXPECT_EQ(boards[1]->takeRing(Board::kRingBytes + 1, *lines[5], kReader), std::nullopt);
+  for (const std::uint32_t one : {2U, 3U, 4U, 5U}) lines[one]->taken.store(kReader);
+  boards[0]->reclaimRing();
+  EXPECT_EQ(boards[0]->takeRing(kPart, *lines[0], kReader), 2 * kPart) << "empty, it goes on";
 }
 
 TEST(Board, ASleeperIsWokenOnce) {
