@@ -18,10 +18,11 @@ constexpr std::uint64_t kCopyBytes = kMappedSlotBytes;
 constexpr std::size_t kMostPieces = 4;  // of memory that a publication lists; more are gathered
 constexpr std::uint64_t kReserve = Board::kPublications * kMostPieces * sizeof(PublishedPiece);
 static_assert(kMappedRingBytes == Board::kRingBytes);
-static_assert(kMostPublications <= Board::kPublications && kReserve < Board::kSpareBytes);
+static_assert(kMostPublications <= Board::kPublications && kReserve < Board::kDataBytes / 4);
 // Of a copy from another process's memory before it gives way.
 constexpr std::uint64_t kReadBytes = std::uint64_t{512} << 10;
 constexpr std::uint64_t kLine = 64;
+constexpr std::uint64_t kAnyBytes = ~std::uint64_t{0};
 
 std::uint64_t bit(int rank) { return std::uint64_t{1} << static_cast<unsigned>(rank); }
 
@@ -36,17 +37,20 @@ void gather(const std::vector<Buffer>& from, std::byte* to, bool streamed = fals
 
 std::uint64_t inLines(std::uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
-// Of a slot's data, at most; a rank's publications that do not fit stay in its memory.
-std::uint64_t dataNeedOf(const Binding& bound) {
-  std::uint64_t need = 0;
-  std::uint32_t last = kNoOp;
+// Of what a rank publishes for transfers [first, end), without what is larger than `most`. Each
+// publication once: several transfers may share one.
+std::uint64_t bytesPublished(const Binding& bound, std::uint32_t first, std::uint32_t end,
+                             std::uint64_t most) {
+  std::vector<bool> seen(bound.local->publications, false);
+  std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < bound.ops.size(); ++i) {
     const LocalOp& op = bound.local->ops[i];
-    if (op.kind != LocalKind::Send || op.publication == last) continue;
-    last = op.publication;
-    need += inLines(bound.ops[i].at.bytes);
+    if (op.kind != LocalKind::Send || op.publication == kNoOp) continue;
+    if (op.index < first || op.index >= end || seen[op.publication]) continue;
+    seen[op.publication] = true;
+    if (bound.ops[i].at.bytes <= most) bytes += inLines(bound.ops[i].at.bytes);
   }
-  return std::min<std::uint64_t>(need, Board::kDataBytes);
+  return bytes;
 }
 
 }  // namespace
@@ -66,7 +70,9 @@ void CollectiveOperation::issueMapped(Round& round, std::uint32_t index) {
     const std::uint32_t numbers = round.bound->local->publications;
     round.published.assign(numbers, Published::No);
     round.ringUse.assign(numbers, {});
-    round.dataNeed = dataNeedOf(*round.bound);
+    const bool isAllData =
+        request_.schedule->publishesCopies() || channel_.board()->reach() != Board::Reach::Memory;
+    round.dataNeed = bytesPublished(*round.bound, 0, kNoOp, isAllData ? kAnyBytes : kCopyBytes);
   }
   // What has no bytes is published, too: so ranks that call different things find out.
   if (op.kind == LocalKind::Recv) {
@@ -136,28 +142,22 @@ std::uint64_t CollectiveOperation::readersOf(const Round& round, const LocalOp& 
   return readers;
 }
 
-// Whether a publication goes through the ring: too large for a slot, and the ring holds as many of
-// its phase's as may be under way at once (kLinkWindow), and one more for what is lost at its end.
+// Whether a publication goes through the ring: it is too large for a slot, or there are too many,
+// and the ring holds as many of its phase's as may be under way at once (kLinkWindow), and one more
+// for what is lost at its end.
 // So a call never waits for itself: there is room as soon as earlier calls are over.
 bool CollectiveOperation::mayUseRing(const Round& round, std::uint32_t index) const {
   const Binding& b = *round.bound;
-  if (request_.schedule->publishesCopies() || b.ops[index].at.bytes <= kCopyBytes) return false;
+  const std::uint64_t bytes = b.ops[index].at.bytes;
+  if (request_.schedule->publishesCopies() || bytes <= Publication::kSmallBytes) return false;
+  if (bytes <= kCopyBytes && round.dataNeed + kReserve <= Board::kDataBytes) return false;
   const Schedule& s = request_.schedule->schedule();
   const std::uint32_t transfer = b.local->ops[index].index;
   const auto phase = std::upper_bound(
       s.phases.begin(), s.phases.end(), transfer,
       [](std::uint32_t t, const Phase& p) { return t < p.firstTransfer + p.transferCount; });
-  std::uint64_t bytes = 0;
-  std::uint32_t last = kNoOp;
-  for (std::size_t i = 0; i < b.ops.size(); ++i) {
-    const LocalOp& op = b.local->ops[i];
-    if (op.kind != LocalKind::Send || op.index < phase->firstTransfer) continue;
-    if (op.index >= phase->firstTransfer + phase->transferCount) break;
-    if (op.publication == last) continue;
-    last = op.publication;
-    bytes += inLines(b.ops[i].at.bytes);
-  }
-  return bytes <= kMappedPhaseBytes;
+  const std::uint32_t end = phase->firstTransfer + phase->transferCount;
+  return bytesPublished(b, phase->firstTransfer, end, kAnyBytes) <= kMappedPhaseBytes;
 }
 
 CollectiveOperation::Published CollectiveOperation::writePublication(Round& round,

@@ -259,9 +259,8 @@ std::span<std::byte> Board::data(int rank, std::uint64_t number) {
 }
 
 std::uint64_t Board::dataStart(std::uint64_t number, std::uint64_t bytes) {
-  // Of all ranks that share the cores' caches.
-  const std::uint64_t room =
-      2 * (kDataBytes - kSpareBytes) / std::max<std::uint64_t>(2, parts_.size());
+  // All ranks' data passes through the same caches: together it need not be larger than before.
+  const std::uint64_t room = kDataBytes / std::max<std::uint64_t>(2, parts_.size());
   std::uint64_t& end = dataEnds_[number % kSlots];
   const std::uint64_t start = end + bytes <= room ? end : 0;
   end = start + bytes;

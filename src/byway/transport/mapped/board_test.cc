@@ -67,7 +67,7 @@ TEST(Board, ASlotIsTakenAgainOnceAllRanksAreDoneWithIt) {
 
 TEST(Board, DataBeginsBehindWhatTheSlotHadBefore) {
   const auto boards = joined(2);
-  constexpr std::uint64_t kRoom = Board::kDataBytes - Board::kSpareBytes, kPart = 4096;
+  constexpr std::uint64_t kRoom = Board::kDataBytes / 2, kPart = 4096;
   std::uint64_t call = 3;
   for (std::uint64_t at = 0; at < kRoom; at += kPart, call += Board::kSlots) {
     ASSERT_EQ(boards[0]->dataStart(call, kPart), at);
