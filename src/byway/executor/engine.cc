@@ -388,10 +388,12 @@ bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Pred
       continue;
     }
     if (idle < (onBoard && !spins ? kYieldOnBoard : kYield + (spins ? spin_ : 0))) {
-      const Channel* const alone = spins ? onBoardAlone() : nullptr;
-      const bool steps =
-          alone != nullptr && place.isShared(alone->sharedBoard()) && now >= mayStepAside_;
-      if (steps) mayStepAside_ = now + kApart;
+      // Where ranks do not exceed cores, another one here is seen while both wait: each time. Else
+      // it is a matter of numbers, and one look does for a while.
+      const Channel* const alone = spins || now >= mayStepAside_ ? onBoardAlone() : nullptr;
+      const bool steps = alone != nullptr && place.isCrowded(alone->sharedBoard(), coresHere()) &&
+                         now >= mayStepAside_;
+      if (steps || (alone != nullptr && !spins)) mayStepAside_ = now + kApart;
       lock.unlock();
       if (steps)
         place.stepAside();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps ranks of one host that wait for each other from one core (docs/host.md, "Waiting"). The
-// system is slow to part two that keep giving way to each other: neither seems to need a core.
+// Keeps ranks of one host that wait for each other from one core, or from one that more of them
+// share than need be (docs/host.md, "Waiting"). The system is slow to part ranks that keep giving
+// way to each other: none seems to need a core.
 #pragma once
 
 #include <memory>
@@ -19,16 +20,18 @@ class WaitingPlace {
   WaitingPlace(const WaitingPlace&) = delete;
   WaitingPlace& operator=(const WaitingPlace&) = delete;
 
-  // Says on the board on which core this rank waits. True where another rank waits on the same.
-  bool isShared(const std::shared_ptr<Board>& board);
-  // After isShared(), without the engine's lock.
+  // Says on the board on which core this rank waits. True where another rank waits on the same; if
+  // there are more ranks than `cores`, where more than its part of them were there last.
+  bool isCrowded(const std::shared_ptr<Board>& board, int cores);
+  // After isCrowded(), without the engine's lock.
   void stepAside();
   // This rank does not wait any more, or sleeps.
   void leave();
 
  private:
   std::shared_ptr<Board> board_;
-  std::vector<int> taken_;
+  int core_ = -1;
+  std::vector<int> taken_;  // cores that have no room for this rank
 };
 
 }  // namespace byway

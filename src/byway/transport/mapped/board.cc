@@ -40,7 +40,7 @@ struct Head {
   alignas(64) std::atomic<std::uint64_t> done;
   std::atomic<std::uint64_t> ended;
   alignas(64) std::atomic<std::uint32_t> sleep;  // Board::Sleep, and kElsewhere
-  alignas(64) std::atomic<int> waitsOn;          // a core's number and 1; 0: none
+  alignas(64) std::atomic<int> seat;             // twice the core's number and 1; 1: waits there
 };
 
 struct Slot {
@@ -358,21 +358,15 @@ void Board::sleep(Seconds longest) {
   syscall(SYS_futex, &word, FUTEX_WAIT, what, &time, nullptr, 0);
 }
 
-void Board::setWaitsOn(int core) {
-  auto& word = part(rank_).layout->head.waitsOn;
-  if (word.load(std::memory_order_relaxed) != core + 1) {
-    word.store(core + 1, std::memory_order_relaxed);
-  }
+void Board::setSeat(Seat seat) {
+  auto& word = part(rank_).layout->head.seat;
+  const int value = 2 * (seat.core + 1) + (seat.waits ? 1 : 0);
+  if (word.load(std::memory_order_relaxed) != value) word.store(value, std::memory_order_relaxed);
 }
 
-bool Board::sharesCore(std::vector<int>& taken) const {
-  taken.clear();
-  for (const auto& one : parts_) {
-    const int core = one->layout->head.waitsOn.load(std::memory_order_relaxed) - 1;
-    if (core >= 0 && one != parts_[static_cast<std::size_t>(rank_)]) taken.push_back(core);
-  }
-  const int mine = part(rank_).layout->head.waitsOn.load(std::memory_order_relaxed) - 1;
-  return mine >= 0 && std::find(taken.begin(), taken.end(), mine) != taken.end();
+Board::Seat Board::seatOf(int rank) const {
+  const int value = part(rank).layout->head.seat.load(std::memory_order_relaxed);
+  return {value / 2 - 1, value % 2 != 0};
 }
 
 bool Board::read(int from, std::uint64_t address, void* to, std::size_t bytes) const {

@@ -138,10 +138,14 @@ class Board {
   // lock.
   void sleep(Seconds longest);
 
-  // Where this rank waits without sleeping: on `core`, or nowhere (-1).
-  void setWaitsOn(int core);
-  // The cores where ranks wait so; others have none. True where another rank's is this one's.
-  bool sharesCore(std::vector<int>& taken) const;
+  // Where a rank was when it waited last: on `core` (-1: not known); whether it still waits there,
+  // without sleeping.
+  struct Seat {
+    int core = -1;
+    bool waits = false;
+  };
+  void setSeat(Seat seat);
+  Seat seatOf(int rank) const;
 
   // Copies from the memory of rank `from`. False: it is gone, or there is no such memory.
   bool read(int from, std::uint64_t address, void* to, std::size_t bytes) const;
