@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kMostPublications = 256;
 // publications and those of the phases that may be under way with it fit (kLinkWindow, and one for
 // the loss at the ring's end); else it stays in the publisher's memory.
 inline constexpr std::uint64_t kMappedSlotBytes = std::uint64_t{64} << 10;
-inline constexpr std::uint64_t kMappedRingBytes = std::uint64_t{2} << 20;
+inline constexpr std::uint64_t kMappedRingBytes = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMappedPhaseBytes = kMappedRingBytes / (kLinkWindow + 1);
 
 bool hasMappedPhases(const Schedule& schedule);

@@ -71,6 +71,12 @@ bool parse(const std::string& text, ParsedAddress& out) {
                      &out.nonce, &out.base) == 4;
 }
 
+// Of a rank and slot, for dataStart(). All ranks' data passes through the same caches: some
+// megabytes together have left those of a core, and stay in those that cores share.
+std::uint64_t roomOfData(std::size_t ranks) {
+  return Board::kDataBytes / std::max<std::size_t>(2, ranks);
+}
+
 bool copyFrom(std::uint64_t pid, std::uint64_t address, void* to, std::size_t bytes) {
   auto* out = static_cast<std::byte*>(to);
   while (bytes > 0) {
@@ -259,8 +265,7 @@ std::span<std::byte> Board::data(int rank, std::uint64_t number) {
 }
 
 std::uint64_t Board::dataStart(std::uint64_t number, std::uint64_t bytes) {
-  // All ranks' data passes through the same caches: together it need not be larger than before.
-  const std::uint64_t room = kDataBytes / std::max<std::uint64_t>(2, parts_.size());
+  const std::uint64_t room = roomOfData(parts_.size());
   std::uint64_t& end = dataEnds_[number % kSlots];
   const std::uint64_t start = end + bytes <= room ? end : 0;
   end = start + bytes;
@@ -278,7 +283,8 @@ void Board::reclaimRing() {
 
 std::optional<std::uint64_t> Board::takeRing(std::uint64_t bytes, const Publication& line,
                                              std::uint64_t readers) {
-  // Empty or not, it goes on where it was: see dataStart().
+  // Empty or not, it goes on where it was: see dataStart(), also for how far.
+  if (ringTaken_.empty() && ringEnd_ >= kSlots * roomOfData(parts_.size())) ringEnd_ = 0;
   const std::uint64_t end = ringEnd_;
   const std::uint64_t first = ringTaken_.empty() ? kRingBytes : ringTaken_.front().offset;
   const bool wrapped = !ringTaken_.empty() && end <= first;

@@ -71,7 +71,7 @@ class Board {
   static constexpr std::size_t kPublications = 256;
   static constexpr std::size_t kDataBytes = std::size_t{256} << 10;  // of all of a slot
   static constexpr std::size_t kSpareBytes = kDataBytes / 8;         // that dataStart() leaves
-  static constexpr std::size_t kRingBytes = std::size_t{2} << 20;    // of all calls
+  static constexpr std::size_t kRingBytes = std::size_t{4} << 20;    // of all calls
 
   // This rank's part. Null for too many ranks, or where the system gives no such memory.
   static std::shared_ptr<Board> make(int rank, int ranks);
