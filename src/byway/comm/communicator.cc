@@ -224,8 +224,9 @@ void Communicator::destroy(Seconds bound) {
     const std::scoped_lock lock(state_->mutex);
     channel = std::exchange(state_->channel, nullptr);
   }
-  state_->prepared.clear();
-  if (channel) state_->engine->close(*channel, bound);
+  if (!channel) return;
+  state_->engine->locked([&] { state_->prepared.clear(); });
+  state_->engine->close(*channel, bound);
 }
 
 std::uint64_t Communicator::stageInUse() const {

@@ -14,26 +14,22 @@ std::size_t PreparedCalls::Hash::operator()(const CallKey& key) const {
   return hashMix(kind << 32 | static_cast<std::uint32_t>(key.root), key.count);
 }
 
-std::shared_ptr<PreparedCall> PreparedCalls::find(const CallKey& key) {
-  const std::scoped_lock lock(mutex_);
-  if (last_ && key == lastKey_) return last_;
+PreparedCall* PreparedCalls::find(const CallKey& key) {
+  if (last_ != nullptr && key == lastKey_) return last_;
   const auto it = calls_.find(key);
   if (it == calls_.end()) return nullptr;
   lastKey_ = key;
-  return last_ = it->second;
+  return last_ = &it->second;
 }
 
 void PreparedCalls::keep(const CallKey& key, PreparedCall call) {
-  auto kept = std::make_shared<PreparedCall>(std::move(call));
-  const std::scoped_lock lock(mutex_);
-  last_.reset();
-  if (calls_.size() >= kMost) calls_.clear();
-  calls_.insert_or_assign(key, std::move(kept));
+  if (calls_.size() >= kMost) clear();
+  last_ = nullptr;
+  calls_.insert_or_assign(key, std::move(call));
 }
 
 void PreparedCalls::clear() {
-  const std::scoped_lock lock(mutex_);
-  last_.reset();
+  last_ = nullptr;
   calls_.clear();
 }
 

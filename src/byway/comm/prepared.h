@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "byway/base/types.h"
@@ -34,10 +33,11 @@ struct PreparedCall {
   Layout layout;
 };
 
-// Any thread.
+// Under the engine's lock, which whoever finds a call needs anyway to make it.
 class PreparedCalls {
  public:
-  std::shared_ptr<PreparedCall> find(const CallKey& key);
+  // Null where there is none. Until the next keep() or clear().
+  PreparedCall* find(const CallKey& key);
   void keep(const CallKey& key, PreparedCall call);
   void clear();  // plans may be others from now on, or the channel is closed
 
@@ -46,11 +46,10 @@ class PreparedCalls {
     std::size_t operator()(const CallKey& key) const;
   };
   static constexpr std::size_t kMost = 1024;
-  std::mutex mutex_;
-  std::unordered_map<CallKey, std::shared_ptr<PreparedCall>, Hash> calls_;
+  std::unordered_map<CallKey, PreparedCall, Hash> calls_;
   // The one that was found last.
   CallKey lastKey_;
-  std::shared_ptr<PreparedCall> last_;
+  PreparedCall* last_ = nullptr;
 };
 
 }  // namespace byway

@@ -74,11 +74,33 @@ std::shared_ptr<CollectiveOperation> Channel::submit(RepeatedCall& call, CallDat
 void Channel::begin(const std::shared_ptr<CollectiveOperation>& operation, Seconds now) {
   recordCreated(*operation, now);
   const std::uint64_t sequence = nextSequence_++;
-  add(operation);
   if (operation->supplied()) announce(*operation);
+  if (isQuiet() && operation->supplied() && endsAtOnce(operation)) return;
+  add(operation);
   if (!left_.empty()) checkDepartures();
   if (!refusedThere_.empty()) checkRefusal(sequence);
   advance(true);
+}
+
+// No other call is under way, and nothing is known that could concern the next one.
+bool Channel::isQuiet() const {
+  return operations_.empty() && lingering_.empty() && left_.empty() && refusedThere_.empty() &&
+         !broken_ && !pending_;
+}
+
+// What advance() would do with a call that is the only one, where it needs nobody's leave and all
+// it needs is there: most calls of a few bytes. False: it is left as it is, to be advanced.
+bool Channel::endsAtOnce(const std::shared_ptr<CollectiveOperation>& operation) {
+  if (!guarded(*operation, [&] { return operation->tryStart(); }) || pending_) return false;
+  recordStarted(*operation);
+  guarded(*operation, [&] { return operation->advance(); });
+  if (pending_ || !operation->ended()) return false;
+  end(operation);
+  if (board() != nullptr) {
+    updateDone(true);
+    wakeSleepers();
+  }
+  return true;
 }
 
 // From now on the messages of the call can be compared with it; some may have come before.
@@ -448,28 +470,31 @@ bool Channel::advanceAtLeisure() {
   });
 }
 
+// Of a call that is over, or failed so long ago that it is not waited for any more.
+void Channel::end(const std::shared_ptr<Operation>& entry) {
+  Operation& operation = *entry;
+  if (operation.failed())
+    operation.withdraw();
+  else if (board() != nullptr && !operation.hearsAll())
+    unchecked_.push_back({static_cast<std::uint64_t>(operation.sequence()), operation.stamp(),
+                          operation.stampHash()});
+  if (operation.finished())
+    operation.release();
+  else
+    lingering_.push_back(entry);
+  operation.complete();
+  recordEnded(operation);
+  for (auto& callback : operation.takeCallbacks()) callbacks_.push_back(std::move(callback));
+}
+
 bool Channel::retire() {
   const bool late = broken_ && transport_.clock().now() >= brokenAt_ + kDrainSeconds;
   std::size_t kept = 0;
   for (auto& entry : operations_) {
-    Operation& operation = *entry;
-    const bool finished = operation.finished();
-    if (!finished && !(operation.failed() && late)) {
-      if (&operations_[kept++] != &entry) std::swap(operations_[kept - 1], entry);
-      continue;
-    }
-    if (operation.failed())
-      operation.withdraw();
-    else if (board() != nullptr && !operation.hearsAll())
-      unchecked_.push_back({static_cast<std::uint64_t>(operation.sequence()), operation.stamp(),
-                            operation.stampHash()});
-    if (finished)
-      operation.release();
-    else
-      lingering_.push_back(entry);
-    operation.complete();
-    recordEnded(operation);
-    for (auto& callback : operation.takeCallbacks()) callbacks_.push_back(std::move(callback));
+    if (entry->finished() || (entry->failed() && late))
+      end(entry);
+    else if (&operations_[kept++] != &entry)
+      std::swap(operations_[kept - 1], entry);
   }
   const bool any = kept < operations_.size();
   if (!any && !broken_ && lingering_.empty()) return false;

@@ -149,6 +149,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   bool advance(bool isCalled);
   void checkUsable() const;
   void begin(const std::shared_ptr<CollectiveOperation>& operation, Seconds now);
+  bool isQuiet() const;
+  bool endsAtOnce(const std::shared_ptr<CollectiveOperation>& operation);
+  void end(const std::shared_ptr<Operation>& entry);
   void add(const std::shared_ptr<Operation>& operation);
   // channel_inquiry.cc
   void ask(const std::shared_ptr<Operation>& operation, bool isLate, Seconds now);

@@ -264,6 +264,9 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
       return false;
     }
   }
+  // Whoever only reads is behind: the next line is there already.
+  if (round.bound->local->publications == 0)
+    prefetchForRead(&board.publication(from, number() + 1, op.publication));
   const MatchKey key = keyOf(op.index, from);
   const std::uint64_t hash =
       request_.ownCounts ? Publication::hashOf(messageStamp(key)) : stampHash_;

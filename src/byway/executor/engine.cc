@@ -32,6 +32,8 @@ constexpr Seconds kGrace = 1e-3;
 constexpr Seconds kLongestRest = 20e-3;  // below a second; while somebody waits, and so drives
 // Calls that follow each other so closely do not ask the transport for news between them.
 constexpr Seconds kNews = 20e-6;
+// Of cycleCount(), which counts one to some per nanosecond.
+constexpr std::uint64_t kRecentCycles = 10'000;
 // While the board (transport/mapped) is asked, the transport is asked each so many times.
 constexpr unsigned kBoardTurns = 8;
 constexpr Seconds kYield = 20e-6;
@@ -68,7 +70,9 @@ Engine::Guard::Guard(Engine& engine) : lock_(engine.mutex_, std::defer_lock) {
 }
 
 Engine::Engine(std::unique_ptr<Transport> transport, EngineOptions options)
-    : transport_(std::move(transport)), options_(options) {
+    : transport_(std::move(transport)),
+      options_(options),
+      onSteadyClock_(dynamic_cast<const SteadyClock*>(&clock()) != nullptr) {
   watchForks();
   forkGeneration_ = forkGeneration.load();
   transport_->setSink(this);
@@ -203,12 +207,25 @@ void Engine::fail(Channel& channel, const Error& error) {
   changed_.notify_all();
 }
 
+Seconds Engine::askTime() {
+  askedCycles_ = cycleCount();
+  return askedAt_ = clock().now();
+}
+
+// As it was some microseconds ago at most: a call of a few bytes takes no longer than to ask ten
+// times.
+Seconds Engine::recentTime() {
+  const bool isRecent =
+      onSteadyClock_ && askedCycles_ != 0 && cycleCount() - askedCycles_ < kRecentCycles;
+  return isRecent ? askedAt_ : askTime();
+}
+
+// Under the lock.
 template <typename Submit>
 auto Engine::start(Channel& channel, const Submit& submit) {
-  const Guard guard(*this);
   calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   // So that a failure reported before the call is met by the call.
-  const Seconds now = clock().now();
+  const Seconds now = recentTime();
   if (!options_.progressThread || now > lastProgress_ + kNews) progressOnce();
   const Channel::Moment moment(channel, now);
   auto operation = submit();
@@ -217,11 +234,18 @@ auto Engine::start(Channel& channel, const Submit& submit) {
 }
 
 std::shared_ptr<CollectiveOperation> Engine::submit(Channel& channel, OperationRequest&& request) {
+  const Guard guard(*this);
   return start(channel, [&] { return channel.submit(std::move(request)); });
 }
 
 std::shared_ptr<CollectiveOperation> Engine::submit(Channel& channel, RepeatedCall& call,
                                                     CallData&& data) {
+  const Guard guard(*this);
+  return submitLocked(channel, call, std::move(data));
+}
+
+std::shared_ptr<CollectiveOperation> Engine::submitLocked(Channel& channel, RepeatedCall& call,
+                                                          CallData&& data) {
   return start(channel, [&] { return channel.submit(call, std::move(data)); });
 }
 
@@ -239,6 +263,7 @@ void Engine::reject(Channel& channel, CollectiveOperation& operation, const Erro
 }
 
 std::shared_ptr<Operation> Engine::submit(Channel& channel, PointToPointRequest&& request) {
+  const Guard guard(*this);
   return start(channel, [&] { return channel.submit(std::move(request)); });
 }
 
@@ -294,7 +319,7 @@ void Engine::shareHostWith(int ranks) {
 
 bool Engine::progressOnce(bool withTransport) {
   bool did = withTransport && transport_->progress();
-  const Seconds now = lookedAt_ = clock().now();
+  const Seconds now = lookedAt_ = askTime();
   if (withTransport) lastProgress_ = now;
   for (const auto& [id, channel] : channels_) {
     const Channel::Moment moment(*channel, now);

@@ -53,6 +53,9 @@ class Engine final : private ArrivalSink {
   std::shared_ptr<CollectiveOperation> submit(Channel& channel, OperationRequest&& request);
   std::shared_ptr<CollectiveOperation> submit(Channel& channel, RepeatedCall& call,
                                               CallData&& data);
+  // The same within locked().
+  std::shared_ptr<CollectiveOperation> submitLocked(Channel& channel, RepeatedCall& call,
+                                                    CallData&& data);
   void supply(Channel& channel, CollectiveOperation& operation, OperationRequest&& request);
   // Instead of supply(), where all ranks find the same: the call alone fails.
   void reject(Channel& channel, CollectiveOperation& operation, const Error& error);
@@ -87,7 +90,7 @@ class Engine final : private ArrivalSink {
   // seconds. Calls that come later are refused. Idempotent.
   void shutdown();
 
-  // Runs `fn` under the lock: for reading a channel's figures.
+  // Runs `fn` under the lock: for reading a channel's figures, and for submitLocked().
   template <typename Fn>
   auto locked(Fn&& fn) {
     const Guard guard(*this);
@@ -114,6 +117,8 @@ class Engine final : private ArrivalSink {
 
   template <typename Submit>
   auto start(Channel& channel, const Submit& submit);
+  Seconds askTime();
+  Seconds recentTime();
   bool progressOnce(bool withTransport = true);
   bool workAtLeisure();
   template <typename Predicate>
@@ -148,9 +153,12 @@ class Engine final : private ArrivalSink {
   std::atomic<std::uint64_t> calls_{0};   // submitted
   std::atomic<bool> callersDrive_{true};  // those who make calls wait for them here
   int mostRanksHere_ = 0;
-  Seconds spin_ = 10e-6;                    // how long to spin, while ranks do not exceed cores
-  Seconds mayStepAside_ = 0;                // to another core, from then on
-  Seconds lookedAt_ = 0;                    // when progressOnce() last looked
+  Seconds spin_ = 10e-6;      // how long to spin, while ranks do not exceed cores
+  Seconds mayStepAside_ = 0;  // to another core, from then on
+  Seconds lookedAt_ = 0;      // when progressOnce() last looked
+  Seconds askedAt_ = 0;       // what askTime() said, and cycleCount() then
+  std::uint64_t askedCycles_ = 0;
+  bool onSteadyClock_;                      // which goes on by itself
   Seconds lastProgress_ = 0;                // of the transport
   bool driving_ = false;                    // one of them drives
   bool sleeping_ = false;                   // somebody is in transport.sleep(), or
