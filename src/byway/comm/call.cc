@@ -429,14 +429,16 @@ Work submitWhole(CommunicatorState& state, const CallKey& key, const Reduction& 
   state.engine->locked([&] {
     PreparedCall* const known = state.prepared.find(key);
     if (known == nullptr) return;
-    std::optional<CallData> data;
+    bool isChecked = false;
     try {
-      data = dataOf(state, key.collective, key.dtype, true, known->layout, input, output, options);
+      CallData data =
+          dataOf(state, key.collective, key.dtype, true, known->layout, input, output, options);
+      isChecked = true;
+      made = state.engine->submitLocked(*known->channel, known->call, std::move(data));
     } catch (const Error& error) {
+      if (isChecked) throw;
       wrong = error;
-      return;
     }
-    made = state.engine->submitLocked(*known->channel, known->call, std::move(*data));
   });
   if (made) return {state.engine, std::move(made)};
   if (wrong) refuseCall(state, options, *wrong);

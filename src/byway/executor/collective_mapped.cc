@@ -257,6 +257,7 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
   const int from = t.from.rank;
   Publication& line = board.publication(from, number(), op.publication);
   if (line.number.load(std::memory_order_acquire) != number()) {
+    round.hasWaited = true;
     if (!channel_.transport().isLost(channel_.peer(from))) return false;
     // What it published before it ended is here.
     if (line.number.load(std::memory_order_acquire) != number()) {
@@ -264,8 +265,8 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
       return false;
     }
   }
-  // Whoever only reads is behind: the next line is there already.
-  if (round.bound->local->publications == 0)
+  // Whoever only reads, and found this line at once, is behind: the next may be there already.
+  if (round.bound->local->publications == 0 && !round.hasWaited)
     prefetchForRead(&board.publication(from, number() + 1, op.publication));
   const MatchKey key = keyOf(op.index, from);
   const std::uint64_t hash =

@@ -38,6 +38,7 @@ void CollectiveOperation::Round::reset() {
   located.clear();
   copies.clear();
   number = 0;
+  hasWaited = false;
   stageOffset = remaining = dataNeed = dataUsed = fetched = 0;
   dataStart.reset();
   isStuck = false;
@@ -58,6 +59,7 @@ void CollectiveOperation::Round::beginAgain() {
   copies.clear();
   dataStart.reset();
   dataUsed = 0;
+  hasWaited = false;
   begin();
 }
 

@@ -104,6 +104,7 @@ struct CollectiveOperation::Round {
   std::optional<std::uint64_t> dataStart;
   std::uint64_t dataUsed = 0;
   std::uint64_t fetched = 0;  // bytes of the first of toRead that is being copied
+  bool hasWaited = false;     // for a publication, in vain once
   bool isStuck = false;       // a publication cannot be read: the call is about to fail
 
   void begin();       // with `bound`, on a round that is new or reset

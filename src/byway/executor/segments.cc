@@ -2,6 +2,7 @@
 #include "byway/executor/segments.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "byway/base/error.h"
 
@@ -10,21 +11,26 @@ namespace byway {
 void Segments::join(std::span<const Buffer> parts) {
   const auto isFull = [](const Buffer& part) { return part.bytes > 0; };
   const auto full = std::count_if(parts.begin(), parts.end(), isFull);
+  if (full == 0) return;
   if (full == 1) {
     only_ = *std::find_if(parts.begin(), parts.end(), isFull);
     bytes_ = only_.bytes;
+    return;
   }
+  auto many = std::make_shared<Many>();
   for (const Buffer& part : parts) {
-    if (part.bytes == 0 || full == 1) continue;
-    parts_.push_back(part);
-    starts_.push_back(bytes_);
+    if (part.bytes == 0) continue;
+    many->parts.push_back(part);
+    many->starts.push_back(bytes_);
     bytes_ += part.bytes;
   }
+  many_ = std::move(many);
 }
 
 std::size_t Segments::find(std::uint64_t offset) const {
-  const auto it = std::upper_bound(starts_.begin(), starts_.end(), offset);
-  return static_cast<std::size_t>(it - starts_.begin()) - 1;
+  const auto& starts = many_->starts;
+  const auto it = std::upper_bound(starts.begin(), starts.end(), offset);
+  return static_cast<std::size_t>(it - starts.begin()) - 1;
 }
 
 namespace {
@@ -42,9 +48,9 @@ Buffer slice(const Buffer& part, std::uint64_t offset, std::uint64_t bytes) {
 
 Buffer Segments::at(std::uint64_t offset, std::uint64_t bytes) const {
   BYWAY_ASSERT(offset < bytes_);
-  if (parts_.empty()) return slice(only_, offset, bytes);
+  if (!many_) return slice(only_, offset, bytes);
   const std::size_t i = find(offset);
-  return slice(parts_[i], offset - starts_[i], bytes);
+  return slice(many_->parts[i], offset - many_->starts[i], bytes);
 }
 
 std::byte* Segments::addressInParts(std::uint64_t offset, std::uint64_t bytes) const {
@@ -57,9 +63,9 @@ std::byte* Segments::addressInParts(std::uint64_t offset, std::uint64_t bytes) c
 void Segments::resolve(std::uint64_t offset, std::uint64_t bytes, std::vector<Buffer>& out) const {
   if (bytes == 0) return;
   BYWAY_ASSERT(offset + bytes <= bytes_);
-  if (parts_.empty()) return out.push_back(slice(only_, offset, bytes));
+  if (!many_) return out.push_back(slice(only_, offset, bytes));
   for (std::size_t i = find(offset); bytes > 0; ++i) {
-    const Buffer part = slice(parts_[i], offset - starts_[i], bytes);
+    const Buffer part = slice(many_->parts[i], offset - many_->starts[i], bytes);
     out.push_back(part);
     offset += part.bytes;
     bytes -= part.bytes;

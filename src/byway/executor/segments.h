@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -26,12 +27,12 @@ class Segments {
   std::uint64_t bytes() const { return bytes_; }
   bool empty() const { return bytes_ == 0; }
   std::span<const Buffer> parts() const {
-    return parts_.empty() ? std::span(&only_, empty() ? 0 : 1) : std::span<const Buffer>(parts_);
+    return many_ ? std::span<const Buffer>(many_->parts) : std::span(&only_, empty() ? 0 : 1);
   }
 
   // Where [offset, offset + bytes) lies, if that is one place of the host's memory; else null.
   std::byte* addressOf(std::uint64_t offset, std::uint64_t bytes) const {
-    if (!parts_.empty()) return addressInParts(offset, bytes);
+    if (many_) return addressInParts(offset, bytes);
     if (only_.kind == MemoryKind::Phantom || offset + bytes > bytes_) return nullptr;
     return static_cast<std::byte*>(only_.address) + offset;
   }
@@ -46,9 +47,12 @@ class Segments {
   void join(std::span<const Buffer> parts);
   std::byte* addressInParts(std::uint64_t offset, std::uint64_t bytes) const;
   std::size_t find(std::uint64_t offset) const;
-  Buffer only_;                // where there is one part alone, as is the rule
-  std::vector<Buffer> parts_;  // else
-  std::vector<std::uint64_t> starts_;
+  struct Many {
+    std::vector<Buffer> parts;
+    std::vector<std::uint64_t> starts;
+  };
+  Buffer only_;                       // where there is one part alone, as is the rule
+  std::shared_ptr<const Many> many_;  // else
   std::uint64_t bytes_ = 0;
 };
 
