@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Microseconds of one blocking call on this host, all ranks in step:
-//   byway run -n 2 -- flat_calls [collective [bytes...]]
+//   byway run -n 2 -- flat_calls [route=NAME] [collective [bytes...]]
 // Collectives: allreduce, inplace (the same in place), allgather, reducescatter, alltoall,
 // broadcast, reduce, gather, scatter; sendrecv and stream for messages. Bytes are a rank's own
 // part: the whole for allreduce, broadcast and reduce, a block for the others. Median and best of
-// the batches, of the slowest rank.
+// the batches, of the slowest rank. A route is taken in place of the planner's choice, "mapped
+// exchange" say.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -127,11 +128,14 @@ void measure(byway::Communicator& world, const std::string& name, std::size_t by
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto world = byway::Communicator::world();
   std::vector<std::string> names;
+  byway::CommunicatorOptions options;
+  constexpr const char* kRoute = "route=";
   std::vector<std::size_t> sizes;
   for (int i = 1; i < argc; ++i) {
-    if (std::isdigit(static_cast<unsigned char>(argv[i][0])) != 0) {
+    if (std::strncmp(argv[i], kRoute, std::strlen(kRoute)) == 0) {
+      options.route = argv[i] + std::strlen(kRoute);
+    } else if (std::isdigit(static_cast<unsigned char>(argv[i][0])) != 0) {
       sizes.push_back(std::strtoull(argv[i], nullptr, 10));
     } else {
       names.emplace_back(argv[i]);
@@ -139,6 +143,7 @@ int main(int argc, char** argv) {
   }
   if (names.empty()) names = {"allreduce"};
   if (sizes.empty()) sizes = {8, 4096, 65536, 1U << 20, 64U << 20};
+  const auto world = byway::Communicator::world(options);
   for (const auto& name : names) {
     for (const std::size_t bytes : sizes) measure(*world, name, bytes);
   }

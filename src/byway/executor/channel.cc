@@ -91,10 +91,14 @@ bool Channel::isQuiet() const {
 // What advance() would do with a call that is the only one, where it needs nobody's leave and all
 // it needs is there: most calls of a few bytes. False: it is left as it is, to be advanced.
 bool Channel::endsAtOnce(const std::shared_ptr<CollectiveOperation>& operation) {
-  if (!guarded(*operation, [&] { return operation->tryStart(); }) || pending_) return false;
-  recordStarted(*operation);
-  guarded(*operation, [&] { return operation->advance(); });
-  if (pending_ || !operation->ended()) return false;
+  beginning_ = operation.get();
+  const bool hasStarted = guarded(*operation, [&] { return operation->tryStart(); }) && !pending_;
+  if (hasStarted) {
+    recordStarted(*operation);
+    guarded(*operation, [&] { return operation->advance(); });
+  }
+  beginning_ = nullptr;
+  if (!hasStarted || pending_ || !operation->ended()) return false;
   end(operation);
   if (board() != nullptr) {
     updateDone(true);
@@ -142,6 +146,15 @@ void Channel::add(const std::shared_ptr<Operation>& operation) {
   operations_.push_back(operation);
 }
 
+// Null for one that is over.
+const Operation* Channel::find(std::int64_t sequence) const {
+  if (beginning_ != nullptr && beginning_->sequence() == sequence) return beginning_;
+  const auto it = std::find_if(operations_.begin(), operations_.end(), [&](const auto& operation) {
+    return operation->sequence() == sequence;
+  });
+  return it == operations_.end() ? nullptr : it->get();
+}
+
 bool Channel::dataArrived(const MatchKey& key, const Stamp& stamp) {
   const bool failing = broken_ || pending_;
   if (isPointToPoint(key)) {
@@ -151,14 +164,12 @@ bool Channel::dataArrived(const MatchKey& key, const Stamp& stamp) {
     return true;
   }
   if (key.sequence >= nextSequence_) return true;
-  const auto it = std::find_if(operations_.begin(), operations_.end(), [&](const auto& operation) {
-    return operation->sequence() == static_cast<std::int64_t>(key.sequence);
-  });
+  const Operation* const call = find(static_cast<std::int64_t>(key.sequence));
   if (refusedHere_.count(key.sequence) != 0) return true;
-  const bool over = it == operations_.end();
-  if (!over && !(*it)->comparable()) return true;
+  const bool over = call == nullptr;
+  if (!over && !call->comparable()) return true;
   if (over && nextSequence_ - key.sequence > kRemembered) return true;
-  const Stamp mine = over ? history_[key.sequence % kRemembered] : (*it)->messageStamp(key);
+  const Stamp mine = over ? history_[key.sequence % kRemembered] : call->messageStamp(key);
   if (over ? sameCall(mine, stamp) : mine == stamp) return true;
   if (!failing) mismatch(key.sequence, mine, key, stamp);
   return false;

@@ -152,6 +152,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   bool isQuiet() const;
   bool endsAtOnce(const std::shared_ptr<CollectiveOperation>& operation);
   void end(const std::shared_ptr<Operation>& entry);
+  const Operation* find(std::int64_t sequence) const;
   void add(const std::shared_ptr<Operation>& operation);
   // channel_inquiry.cc
   void ask(const std::shared_ptr<Operation>& operation, bool isLate, Seconds now);
@@ -192,6 +193,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::unique_ptr<TraceLog> trace_;
   std::uint64_t nextSequence_ = 0;
   std::vector<std::shared_ptr<Operation>> operations_;  // in call order, not retired
+  const Operation* beginning_ = nullptr;                // in endsAtOnce(), not in the list
   std::array<Stamp, kRemembered> history_{};            // by sequence modulo kRemembered
   std::optional<Error> broken_;
   std::int64_t brokenFrom_ = -1;  // the first call that fails by it; -1: all

@@ -24,7 +24,7 @@ constexpr int kMostMembers = 16;
 // Measured: smaller ones meet the writer's cache, larger ones leave it (docs/host.md).
 constexpr double kPieceBytes = 256 * 1024;
 // Ranks that share cores change places for every piece, which takes as long as a copy of some ten
-// kilobytes: where eight ranks share two cores pieces are smaller than this, and made calls slower.
+// kilobytes: where eight ranks shared two cores pieces of 57 KB made calls slower.
 constexpr double kLeastSharedPiece = 96 * 1024;
 constexpr int kMostTransfers = 4096;  // so that a plan takes no longer to make than it is worth
 

@@ -103,18 +103,18 @@ TEST(Host, WhatIsSentToManyIsPublishedOnce) {
   for (const auto count : publicationsOf(all->schedule()).ofRank) EXPECT_EQ(count, 3U);
 }
 
-// Of four ranks all pieces are large enough; of eight those that a rank makes seven of at a time
-// are not.
+// Of eight ranks all pieces are large enough; of sixteen those that a rank makes fifteen of at a
+// time are not.
 TEST(Host, OnSharedCoresOnlyLargePiecesAreCut) {
-  for (const int ranks : {4, 8}) {
+  for (const int ranks : {4, 8, 16}) {
     for (const Collective collective : kCollectives) {
-      auto request = requestOf(collective, ranks, {everybody(ranks)}, 8 << 20);
+      auto request = requestOf(collective, ranks, {everybody(ranks)}, 2 << 20);
       request.coresForAll = false;
       const auto name = plan(request, hostTopology(ranks)).chosen->schedule().name;
       const bool isForEach =
           collective == Collective::AllToAll || collective == Collective::Scatter ||
           collective == Collective::ReduceScatter || collective == Collective::AllReduce;
-      const bool isCut = ranks == 4 || !isForEach;
+      const bool isCut = ranks < 16 || !isForEach;
       EXPECT_EQ(name.find(" P=") != std::string::npos, isCut) << toString(collective) << name;
     }
   }
