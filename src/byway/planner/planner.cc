@@ -262,7 +262,8 @@ class Choice {
 
   Seconds timeOf(const Schedule& schedule) const {
     if (hasMappedPhases(schedule)) {
-      return predictMapped(schedule, topology_, cell_.blockBytes, cell_.partialWeight);
+      return predictMapped(schedule, topology_, cell_.blockBytes, cell_.partialWeight,
+                           cell_.coresForAll);
     }
     const Seconds onHost =
         cell_.mappedBytes > 0

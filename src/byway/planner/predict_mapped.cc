@@ -10,15 +10,21 @@
 namespace byway {
 namespace {
 
-// Measured on two cores (docs/host.md). A phase: from the write of one rank to its sight by
-// another, and what an operation costs besides, for every rank that takes part, since ranks may
-// have to share cores. A read: that of one publication.
+// Measured on two cores (docs/host.md, "The cost model"). A phase, for every rank that takes part:
+// from the write of one rank to its sight by another, and what an operation costs besides; where
+// ranks share cores, also that they have to come by one after the other. A read: that of one
+// publication.
 constexpr Seconds kPhasePerRank = 0.2e-6;
+constexpr Seconds kSharedPerRank = 1e-6;
 constexpr Seconds kRead = 0.05e-6;
-// Of the host's rate for messages. Copies through the board: both ends at once, in the cache. From
-// another process's memory: page by page.
-constexpr double kBoardFactor = 2;
-constexpr double kMemoryFactor = 1.5;
+// Of one core, in the host's rate for messages: what is written to the board, what is read there by
+// a copy or a sum, and what is copied from another process's memory, page by page.
+constexpr double kWriteFactor = 3;
+constexpr double kReadFactor = 3.5;
+constexpr double kMemoryFactor = 0.6;
+// Cores that work at a time where ranks share them: at least.
+constexpr int kFewCores = 2;
+// Of sums, after messages.
 constexpr double kSumFactor = 4;
 // A message of a few bytes through the executor, to either of its ranks: an allreduce of 8 bytes
 // took 13 us with two ranks (2 messages each) and 190 us with eight (14).
@@ -46,30 +52,45 @@ Seconds sumsOf(const Schedule& s, const Topology& topology, std::span<const doub
 }  // namespace
 
 Seconds predictMapped(const Schedule& s, const Topology& topology,
-                      std::span<const double> blockBytes, double partialWeight) {
+                      std::span<const double> blockBytes, double partialWeight, bool coresForAll) {
   const Publications publications = publicationsOf(s);
+  const auto ranks = static_cast<std::size_t>(s.shape.ranks);
   Seconds time = 0;
-  std::vector<double> published(static_cast<std::size_t>(s.shape.ranks));
+  double written = 0, read = 0, fetched = 0;  // bytes of all ranks
+  std::vector<double> published(ranks);
   for (const Phase& phase : s.phases) {
     if (phase.transferCount == 0) continue;
     const auto bytes = [&](std::uint32_t t) {
       return bytesOf(s, s.transfers[t].from, blockBytes, partialWeight);
     };
+    const auto share = [&](std::uint32_t t) {  // of its publication
+      return bytes(t) / std::max(1U, publications.readers[t]);
+    };
+    const auto publisher = [&](std::uint32_t t) -> double& {
+      return published[static_cast<std::size_t>(s.transfers[t].from.rank)];
+    };
     const auto end = phase.firstTransfer + phase.transferCount;
     std::fill(published.begin(), published.end(), 0.0);
-    for (auto t = phase.firstTransfer; t < end; ++t) {
-      published[static_cast<std::size_t>(s.transfers[t].from.rank)] +=
-          bytes(t) / std::max(1U, publications.readers[t]);
-    }
-    time += kPhasePerRank * s.shape.ranks + kRead * phase.transferCount;
+    for (auto t = phase.firstTransfer; t < end; ++t) publisher(t) += share(t);
+    time += (kPhasePerRank + (coresForAll ? 0 : kSharedPerRank)) * s.shape.ranks +
+            kRead * phase.transferCount;
     for (auto t = phase.firstTransfer; t < end; ++t) {
       const bool isInBoard = bytes(t) <= static_cast<double>(kMappedSlotBytes) ||
-                             published[static_cast<std::size_t>(s.transfers[t].from.rank)] <=
-                                 static_cast<double>(kMappedPhaseBytes);
-      time += bytes(t) / (topology.bus * (isInBoard ? kBoardFactor : kMemoryFactor));
+                             publisher(t) <= static_cast<double>(kMappedPhaseBytes);
+      if (isInBoard) written += share(t);
+      (isInBoard ? read : fetched) += bytes(t);
     }
   }
-  return time + sumsOf(s, topology, blockBytes, partialWeight);
+  // What sums read of a rank's own; the rest are the transfers.
+  for (const Step& step : s.steps) {
+    if (step.kind != StepKind::Reduce) continue;
+    for (const Ref& in : s.inputsOf(step)) {
+      if (in.space == Space::Input) read += bytesOf(s, in, blockBytes, partialWeight);
+    }
+  }
+  const int cores = coresForAll ? s.shape.ranks : kFewCores;
+  const double work = written / kWriteFactor + read / kReadFactor + fetched / kMemoryFactor;
+  return time + work / (topology.bus * cores);
 }
 
 Seconds costOfMessages(const Schedule& s, const Topology& topology,

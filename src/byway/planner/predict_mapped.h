@@ -11,10 +11,9 @@
 namespace byway {
 
 // Seconds of a schedule whose phases are all mapped. Each phase takes what the ranks need to notice
-// each other, and all bytes that are read cross the host's memory; sums cost their inputs once
-// more.
+// each other, more where they share cores; cores share what is published once and read by each.
 Seconds predictMapped(const Schedule& schedule, const Topology& topology,
-                      std::span<const double> blockBytes, double partialWeight);
+                      std::span<const double> blockBytes, double partialWeight, bool coresForAll);
 
 // What a schedule of messages costs there beyond predict(), so that the two can be compared: the
 // executor's own part of each message, and its sums.
