@@ -37,18 +37,12 @@ void gather(const std::vector<Buffer>& from, std::byte* to, bool streamed = fals
 
 std::uint64_t inLines(std::uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
-// Of what a rank publishes for transfers [first, end), without what is larger than `most`. Each
-// publication once: several transfers may share one.
-std::uint64_t bytesPublished(const Binding& bound, std::uint32_t first, std::uint32_t end,
+// Of what a rank publishes for transfers [first, end), without what is larger than `most`.
+std::uint64_t linesPublished(const Binding& bound, std::uint32_t first, std::uint32_t end,
                              std::uint64_t most) {
-  std::vector<bool> seen(bound.local->publications, false);
   std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < bound.ops.size(); ++i) {
-    const LocalOp& op = bound.local->ops[i];
-    if (op.kind != LocalKind::Send || op.publication == kNoOp) continue;
-    if (op.index < first || op.index >= end || seen[op.publication]) continue;
-    seen[op.publication] = true;
-    if (bound.ops[i].at.bytes <= most) bytes += inLines(bound.ops[i].at.bytes);
+  for (const std::uint64_t one : publishedBytes(bound, first, end)) {
+    if (one <= most) bytes += inLines(one);
   }
   return bytes;
 }
@@ -72,7 +66,7 @@ void CollectiveOperation::issueMapped(Round& round, std::uint32_t index) {
     round.ringUse.assign(numbers, {});
     const bool isAllData =
         request_.schedule->publishesCopies() || channel_.board()->reach() != Board::Reach::Memory;
-    round.dataNeed = bytesPublished(*round.bound, 0, kNoOp, isAllData ? kAnyBytes : kCopyBytes);
+    round.dataNeed = linesPublished(*round.bound, 0, kNoOp, isAllData ? kAnyBytes : kCopyBytes);
   }
   // What has no bytes is published, too: so ranks that call different things find out.
   if (op.kind == LocalKind::Recv) {
@@ -146,7 +140,7 @@ std::uint64_t CollectiveOperation::readersOf(const Round& round, const LocalOp& 
 // and the ring holds as many of its phase's as may be under way at once (kLinkWindow), and one more
 // for what is lost at its end.
 // So a call never waits for itself: there is room as soon as earlier calls are over.
-bool CollectiveOperation::mayUseRing(const Round& round, std::uint32_t index) const {
+bool CollectiveOperation::mayUseRing(Round& round, std::uint32_t index) const {
   const Binding& b = *round.bound;
   const std::uint64_t bytes = b.ops[index].at.bytes;
   if (request_.schedule->publishesCopies() || bytes <= Publication::kSmallBytes) return false;
@@ -157,7 +151,12 @@ bool CollectiveOperation::mayUseRing(const Round& round, std::uint32_t index) co
       s.phases.begin(), s.phases.end(), transfer,
       [](std::uint32_t t, const Phase& p) { return t < p.firstTransfer + p.transferCount; });
   const std::uint32_t end = phase->firstTransfer + phase->transferCount;
-  return bytesPublished(b, phase->firstTransfer, end, kAnyBytes) <= kMappedPhaseBytes;
+  if (round.ringPhaseEnd != end) {
+    round.ringPhaseEnd = end;
+    round.ringHoldsPhase =
+        linesPublished(b, phase->firstTransfer, end, kAnyBytes) <= kMappedPhaseBytes;
+  }
+  return round.ringHoldsPhase;
 }
 
 CollectiveOperation::Published CollectiveOperation::writePublication(Round& round,

@@ -37,8 +37,8 @@ void CollectiveOperation::Round::reset() {
   ringUse.clear();
   located.clear();
   copies.clear();
-  number = 0;
-  hasWaited = false;
+  number = ringPhaseEnd = 0;
+  ringHoldsPhase = hasWaited = false;
   stageOffset = remaining = dataNeed = dataUsed = fetched = 0;
   dataStart.reset();
   isStuck = false;

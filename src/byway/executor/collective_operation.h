@@ -121,7 +121,7 @@ class CollectiveOperation final : public Operation {
   bool advanceMapped(Round& round);
   bool publish(Round& round, std::uint32_t index);
   std::uint64_t readersOf(const Round& round, const LocalOp& of) const;
-  bool mayUseRing(const Round& round, std::uint32_t index) const;
+  bool mayUseRing(Round& round, std::uint32_t index) const;
   enum class Published : std::uint8_t;
   void writeToBoard(const std::vector<Buffer>& from, std::uint64_t bytes, std::byte* to);
   Published writePublication(Round& round, Publication& line, std::uint32_t index);

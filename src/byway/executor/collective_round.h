@@ -97,7 +97,9 @@ struct CollectiveOperation::Round {
   std::vector<std::uint32_t> toBeTaken;  // sends whose memory or copy the reader may still read
   std::vector<Published> published;      // by publication of this rank
   std::vector<RingUse> ringUse;          // the same
-  std::vector<Located> located;          // by operation
+  std::uint32_t ringPhaseEnd = 0;        // of the phase that was looked at last, its transfers' end
+  bool ringHoldsPhase = false;
+  std::vector<Located> located;  // by operation
   std::vector<std::vector<std::byte>> copies;
   // This rank's data in the slot: what may be needed in all, from where on, and used so far.
   std::uint64_t dataNeed = 0;

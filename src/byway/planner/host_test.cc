@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "byway/planner/planner.h"
 #include "byway/planner/predict_mapped.h"
+#include "byway/schedule/bind.h"
+#include "byway/schedule/mapped.h"
 
 namespace byway {
 namespace {
@@ -101,6 +104,26 @@ TEST(Host, WhatIsSentToManyIsPublishedOnce) {
   const auto all =
       plan(requestOf(Collective::AllToAll, 4, {everybody(4)}, 64), hostTopology(4)).chosen;
   for (const auto count : publicationsOf(all->schedule()).ofRank) EXPECT_EQ(count, 3U);
+}
+
+// In the phases between, a rank publishes a piece for each other rank to sum, and the sum of the
+// piece before for all of them: four publications, for six transfers.
+TEST(Host, WhatSeveralReadIsOnePublicationOfAPhase) {
+  const auto chosen =
+      plan(requestOf(Collective::AllReduce, 4, {everybody(4)}, 4 << 20), hostTopology(4)).chosen;
+  const Schedule& s = chosen->schedule();
+  ASSERT_TRUE(s.name.starts_with("mapped two-shot P=")) << s.name;
+  ASSERT_GT(s.phases.size(), 3U);
+  const std::vector<std::uint64_t> counts{4 << 20};
+  const Binding bound = bind(*chosen, 2, {counts, {}, {}}, 1, 1);
+  for (std::size_t p = 1; p + 1 < s.phases.size(); ++p) {
+    const Phase& phase = s.phases[p];
+    const auto end = phase.firstTransfer + phase.transferCount;
+    const auto published = publishedBytes(bound, phase.firstTransfer, end);
+    EXPECT_EQ(published.size(), 4U) << p;
+    const auto bytes = std::accumulate(published.begin(), published.end(), std::uint64_t{0});
+    EXPECT_LE(bytes, kMappedPhaseBytes) << "the ring has room for it";
+  }
 }
 
 // Of eight ranks all pieces are large enough; of sixteen those that a rank makes fifteen of at a

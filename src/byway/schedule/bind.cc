@@ -223,4 +223,18 @@ std::uint64_t Binding::elements(const Ref& ref) const {
   return sum;
 }
 
+std::vector<std::uint64_t> publishedBytes(const Binding& binding, std::uint32_t first,
+                                          std::uint32_t end) {
+  std::vector<std::uint64_t> all;
+  std::vector<bool> seen(binding.local->publications, false);
+  for (std::size_t i = 0; i < binding.ops.size(); ++i) {
+    const LocalOp& op = binding.local->ops[i];
+    if (op.kind != LocalKind::Send || op.publication == kNoOp) continue;
+    if (op.index < first || op.index >= end || seen[op.publication]) continue;
+    seen[op.publication] = true;
+    all.push_back(binding.ops[i].at.bytes);
+  }
+  return all;
+}
+
 }  // namespace byway

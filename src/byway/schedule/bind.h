@@ -78,6 +78,11 @@ struct Binding {
   std::uint64_t bytes(const Ref& ref) const { return elements(ref) * widthBytes(ref.width); }
 };
 
+// The bytes of each publication that the rank makes for transfers [first, end) of mapped phases.
+// Transfers that share a publication have one entry together.
+std::vector<std::uint64_t> publishedBytes(const Binding& binding, std::uint32_t first,
+                                          std::uint32_t end);
+
 Binding bind(const VerifiedSchedule& schedule, int rank, const BindCounts& counts,
              std::size_t elementBytes, std::size_t accumulatorBytes);
 
