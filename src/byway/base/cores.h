@@ -21,8 +21,8 @@ inline void pauseCore() {
 #endif
 }
 
-// A count that goes on at a rate of about a gigahertz or some, whatever the core does; 0 where there
-// is none that costs little to ask.
+// A count that goes on at a rate of about a gigahertz or some, whatever the core does; 0 where
+// there is none that costs little to ask.
 inline std::uint64_t cycleCount() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
