@@ -238,12 +238,6 @@ std::shared_ptr<CollectiveOperation> Engine::submit(Channel& channel, OperationR
   return start(channel, [&] { return channel.submit(std::move(request)); });
 }
 
-std::shared_ptr<CollectiveOperation> Engine::submit(Channel& channel, RepeatedCall& call,
-                                                    CallData&& data) {
-  const Guard guard(*this);
-  return submitLocked(channel, call, std::move(data));
-}
-
 std::shared_ptr<CollectiveOperation> Engine::submitLocked(Channel& channel, RepeatedCall& call,
                                                           CallData&& data) {
   return start(channel, [&] { return channel.submit(call, std::move(data)); });

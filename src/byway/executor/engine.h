@@ -51,9 +51,7 @@ class Engine final : private ArrivalSink {
   void fail(Channel& channel, const Error& error);
 
   std::shared_ptr<CollectiveOperation> submit(Channel& channel, OperationRequest&& request);
-  std::shared_ptr<CollectiveOperation> submit(Channel& channel, RepeatedCall& call,
-                                              CallData&& data);
-  // The same within locked().
+  // A call that was made before. Within locked(), since the caller finds it under the lock.
   std::shared_ptr<CollectiveOperation> submitLocked(Channel& channel, RepeatedCall& call,
                                                     CallData&& data);
   void supply(Channel& channel, CollectiveOperation& operation, OperationRequest&& request);

@@ -70,7 +70,6 @@ class Board {
   static constexpr int kMostRanks = 64;      // as Publication::taken has bits
   static constexpr std::size_t kPublications = 256;
   static constexpr std::size_t kDataBytes = std::size_t{256} << 10;  // of all of a slot
-  static constexpr std::size_t kSpareBytes = kDataBytes / 8;         // that dataStart() leaves
   static constexpr std::size_t kRingBytes = std::size_t{4} << 20;    // of all calls
 
   // This rank's part. Null for too many ranks, or where the system gives no such memory.
@@ -165,7 +164,7 @@ class Board {
   int cores_ = 1;
   // Done, and ended, by all ranks when last looked at.
   std::uint64_t slowest_ = 0, allEnded_ = 0;
-  std::array<std::uint64_t, kSlots> dataEnds_{};
+  std::array<std::uint64_t, kSlots> dataEnds_{};  // by slot, for dataStart()
   struct Taken {
     std::uint64_t offset;
     const Publication* line;
