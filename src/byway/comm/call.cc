@@ -228,20 +228,22 @@ Fingerprint fingerprintOf(const Call& call, const std::vector<Group>& groups,
   return f;
 }
 
-// The caller's memory, checked.
-CallData dataOf(const CommunicatorState& state, Collective collective, DType dtype, bool isMember,
-                const Layout& layout, const Region& input, const Region& output,
+CallData dataOf(const CommunicatorState& state, const Region& input, const Region& output,
                 const CallOptions& options) {
+  CallData data{Segments(input.parts()), Segments(output.parts()),
+                options.timeout.value_or(state.options.timeout), options.keepAlive};
+  if (!(data.timeout >= 0)) invalid(fmt::format("{} is no timeout", data.timeout));
+  return data;
+}
+
+void checkMemory(Collective collective, DType dtype, bool isMember, const Layout& layout,
+                 const Region& input, const Region& output, const CallData& data) {
   const std::size_t elementBytes = sizeOf(dtype);
   checkPartSizes("the input", input, elementBytes);
   checkPartSizes("the output", output, elementBytes);
-  CallData data{Segments(input.parts()), Segments(output.parts()),
-                options.timeout.value_or(state.options.timeout), options.keepAlive};
   checkBytes("the input", collective, isMember, data.input.bytes(), layout.inputBytes);
   checkBytes("the output", collective, isMember, data.output.bytes(), layout.outputBytes);
   checkAliasing(collective, layout, data.input, data.output);
-  if (!(data.timeout >= 0)) invalid(fmt::format("{} is no timeout", data.timeout));
-  return data;
 }
 
 // Everything but the plan.
@@ -256,8 +258,9 @@ OperationRequest regionsOf(const CommunicatorState& state, const Call& call, con
   const Layout layout = layoutOf(shape, state.rank, request.blockCounts, sizeOf(call.dtype));
   const bool isMember = membershipOf(shape, state.rank).group >= 0;
   request.stageKind = state.options.memory;
-  request.take(dataOf(state, call.collective, call.dtype, isMember, layout, mine.input, mine.output,
-                      options));
+  CallData data = dataOf(state, mine.input, mine.output, options);
+  checkMemory(call.collective, call.dtype, isMember, layout, mine.input, mine.output, data);
+  request.take(std::move(data));
   return request;
 }
 
@@ -398,9 +401,10 @@ void prepare(CommunicatorState& state, const CallKey& key, std::shared_ptr<Chann
                                                        accumulatorBytes));
   OperationRequest again = request;
   again.take({});
-  PreparedCall call{std::move(channel),
-                    {std::move(again), nullptr},
-                    layoutOf(s.shape, state.rank, request.blockCounts, elementBytes)};
+  PreparedCall call;
+  call.channel = std::move(channel);
+  call.call.request = std::move(again);
+  call.layout = layoutOf(s.shape, state.rank, request.blockCounts, elementBytes);
   state.engine->locked([&] { state.prepared.keep(key, std::move(call)); });
 }
 
@@ -425,22 +429,28 @@ Work submitWhole(CommunicatorState& state, const CallKey& key, const Reduction& 
   if (!isKept) return submitFirst(state, key, reduction, {input, output}, options, false);
   // All under one lock: to take another costs a call of a few bytes a tenth of its time.
   std::optional<Error> wrong;
-  std::shared_ptr<CollectiveOperation> made;
+  std::optional<Work> made;
   state.engine->locked([&] {
     PreparedCall* const known = state.prepared.find(key);
     if (known == nullptr) return;
     bool isChecked = false;
     try {
-      CallData data =
-          dataOf(state, key.collective, key.dtype, true, known->layout, input, output, options);
+      CallData data = dataOf(state, input, output, options);
+      if (!known->wasOn(input, output)) {
+        checkMemory(key.collective, key.dtype, true, known->layout, input, output, data);
+        known->isOn(input, output);
+      }
       isChecked = true;
-      made = state.engine->submitLocked(*known->channel, known->call, std::move(data));
+      const auto& operation =
+          state.engine->submitLocked(*known->channel, known->call, std::move(data));
+      const bool isOver = operation->done() && !operation->failed();
+      made = isOver ? Work(operation->sequence()) : Work(state.engine, operation);
     } catch (const Error& error) {
       if (isChecked) throw;
       wrong = error;
     }
   });
-  if (made) return {state.engine, std::move(made)};
+  if (made) return *std::move(made);
   if (wrong) refuseCall(state, options, *wrong);
   return submitFirst(state, key, reduction, {input, output}, options, true);
 }

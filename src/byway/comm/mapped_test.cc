@@ -10,6 +10,7 @@
 
 #include "byway/base/hash.h"
 #include "byway/comm/threads_test_util.h"
+#include "byway/transport/mapped/board.h"
 
 namespace byway {
 namespace {
@@ -35,7 +36,37 @@ struct Case {
   std::uint64_t count = 1;
   int root = 0;
   bool inPlace = false;
+  // More than once: by the call for all ranks, which is prepared the first time.
+  int times = 1;
 };
+
+Work submit(Communicator& comm, const Case& c, const Region& from, const Region& to) {
+  switch (c.times > 1 ? c.collective : Collective::Gather) {
+    case Collective::AllReduce:
+      return comm.allReduce(from, to, c.count, c.dtype, c.op);
+    case Collective::AllGather:
+      return comm.allGather(from, to, c.count, c.dtype);
+    case Collective::ReduceScatter:
+      return comm.reduceScatter(from, to, c.count, c.dtype, c.op);
+    case Collective::AllToAll:
+      return comm.allToAll(from, to, c.count, c.dtype);
+    case Collective::Broadcast:
+      return comm.broadcast(from, to, c.count, c.dtype, c.root);
+    case Collective::Reduce:
+      return comm.reduce(from, to, c.count, c.dtype, c.root, c.op);
+    case Collective::Scatter:
+      return comm.scatter(from, to, c.count, c.dtype, c.root);
+    case Collective::Gather:
+      break;
+  }
+  if (c.times > 1) return comm.gather(from, to, c.count, c.dtype, c.root);
+  CallGroup group;
+  group.ranks.resize(static_cast<std::size_t>(comm.size()));
+  std::iota(group.ranks.begin(), group.ranks.end(), 0);
+  group.root = c.root;
+  group.count = c.count;
+  return comm.fused(c.collective, std::span(&group, 1), {from, to}, c.dtype, c.op);
+}
 
 // One call on one rank; gives the rank's output.
 Bytes callOf(Communicator& comm, const Case& c, std::uint64_t number) {
@@ -80,12 +111,7 @@ Bytes callOf(Communicator& comm, const Case& c, std::uint64_t number) {
       from = Region(output.data() + (out > in ? own : 0), in);
     }
   }
-  CallGroup group;
-  group.ranks.resize(n);
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  group.root = c.root;
-  group.count = c.count;
-  comm.fused(c.collective, std::span(&group, 1), {from, to}, c.dtype, c.op).wait();
+  submit(comm, c, from, to).wait();
   if (to.parts().size() == 1 && to.parts()[0].address != output.data()) {
     std::memcpy(output.data(), to.parts()[0].address, out);
   }
@@ -103,7 +129,11 @@ Results resultsOf(int n, bool mapped, const std::string& route, const std::vecto
   options.route = route;
   ThreadRanks().run(n, options, [&](Communicator& comm) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      Bytes bytes = callOf(comm, cases[i], i);
+      Bytes bytes;
+      for (int t = 0; t < cases[i].times; ++t) {
+        const Bytes one = callOf(comm, cases[i], i * 1000 + static_cast<std::uint64_t>(t));
+        bytes.insert(bytes.end(), one.begin(), one.end());
+      }
       const std::scoped_lock lock(mutex);
       all[{comm.rank(), i}] = std::move(bytes);
     }
@@ -139,6 +169,21 @@ TEST(Mapped, TheBitsAreThoseOfMessages) {
           cases.push_back({collective, DType::Float32, ReduceOp::Sum, count, n - 1, inPlace});
         }
       }
+    }
+    expectSame(n, cases);
+  }
+}
+
+// More often than a board has slots. Ranks come by when they do, so that a call ends where it
+// begins at some times and waits at each of its operations at others.
+TEST(Mapped, CallsThatAreMadeAgain) {
+  for (const int n : {2, 3, 5}) {
+    std::vector<Case> cases;
+    for (const Collective collective : kCollectives) {
+      for (const std::uint64_t count : {1U, 9U, 3000U}) {
+        cases.push_back({collective, DType::Float32, ReduceOp::Sum, count, n - 1, count == 9, 150});
+      }
+      cases.push_back({collective, DType::BFloat16, ReduceOp::Avg, 100003, 0, false, 5});
     }
     expectSame(n, cases);
   }
@@ -216,16 +261,17 @@ TEST(Mapped, TenThousandCallsOfMixedSizesManyAtATime) {
 }
 
 TEST(Mapped, ARootMayRunAheadAndIsHeldBackInTheEnd) {
+  constexpr int kCalls = 2 * static_cast<int>(Board::kSlots) + 20;
   ThreadRanks().run(3, {}, [](Communicator& comm) {
     std::vector<Work> works;
-    std::vector<std::vector<int>> values(50, std::vector<int>(3));
-    for (int call = 0; call < 50; ++call) {
+    std::vector<std::vector<int>> values(kCalls, std::vector<int>(3));
+    for (int call = 0; call < kCalls; ++call) {
       auto& mine = values[static_cast<std::size_t>(call)];
       if (comm.rank() == 0) mine.assign(3, call + 1);
       const Region all = regionOf(mine);
       works.push_back(comm.broadcast(comm.rank() == 0 ? all : Region(), all, 3, DType::Int32, 0));
     }
-    for (int call = 0; call < 50; ++call) {
+    for (int call = 0; call < kCalls; ++call) {
       works[static_cast<std::size_t>(call)].wait();
       EXPECT_EQ(values[static_cast<std::size_t>(call)], std::vector<int>(3, call + 1));
     }

@@ -6,6 +6,31 @@
 #include "byway/base/hash.h"
 
 namespace byway {
+namespace {
+
+bool isSame(const std::optional<Buffer>& one, const Region& region) {
+  const auto parts = region.parts();
+  if (!one || parts.size() > 1) return false;
+  const Buffer other = parts.empty() ? Buffer{} : parts[0];
+  return one->address == other.address && one->bytes == other.bytes && one->kind == other.kind;
+}
+
+std::optional<Buffer> onePart(const Region& region) {
+  const auto parts = region.parts();
+  if (parts.size() > 1) return std::nullopt;
+  return parts.empty() ? Buffer{} : parts[0];
+}
+
+}  // namespace
+
+bool PreparedCall::wasOn(const Region& input, const Region& output) const {
+  return isSame(input_, input) && isSame(output_, output);
+}
+
+void PreparedCall::isOn(const Region& input, const Region& output) {
+  input_ = onePart(input);
+  output_ = onePart(output);
+}
 
 std::size_t PreparedCalls::Hash::operator()(const CallKey& key) const {
   const auto kind = static_cast<std::uint64_t>(key.collective) << 24 |

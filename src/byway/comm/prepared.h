@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "byway/base/types.h"
+#include "byway/comm/communicator.h"
 #include "byway/executor/channel.h"
 
 namespace byway {
@@ -31,6 +33,12 @@ struct PreparedCall {
   std::shared_ptr<Channel> channel;
   RepeatedCall call;
   Layout layout;
+  // Memory in one part each that was checked for it: the same need not be checked again.
+  bool wasOn(const Region& input, const Region& output) const;
+  void isOn(const Region& input, const Region& output);
+
+ private:
+  std::optional<Buffer> input_, output_;
 };
 
 // Under the engine's lock, which whoever finds a call needs anyway to make it.

@@ -34,7 +34,7 @@ void Work::whenDone(std::function<void()> callback) const {
 
 void Work::callbackMayBlock() { Engine::callbackMayBlock(); }
 
-std::int64_t Work::sequence() const { return operation_ ? operation_->sequence() : -1; }
+std::int64_t Work::sequence() const { return operation_ ? operation_->sequence() : sequence_; }
 
 int Work::source(std::size_t index) const {
   return done() && operation_ ? operation_->sourceOf(index) : -1;

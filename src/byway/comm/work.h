@@ -19,6 +19,8 @@ class Operation;
 class Work {
  public:
   Work() = default;  // done already
+  // Ended well before it was asked for, as call `sequence`.
+  explicit Work(std::int64_t sequence) : sequence_(sequence) {}
   Work(std::shared_ptr<Engine> engine, std::shared_ptr<Operation> operation);
 
   // Waits for the end and throws the call's Error if it failed. From any thread, any number of
@@ -42,7 +44,8 @@ class Work {
 
  private:
   std::shared_ptr<Engine> engine_;
-  std::shared_ptr<Operation> operation_;
+  std::shared_ptr<Operation> operation_;  // null: done
+  std::int64_t sequence_ = -1;            // where there is none
 };
 
 }  // namespace byway

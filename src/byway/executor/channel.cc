@@ -53,7 +53,7 @@ std::shared_ptr<CollectiveOperation> Channel::submit(OperationRequest&& request)
   return operation;
 }
 
-std::shared_ptr<CollectiveOperation> Channel::submit(RepeatedCall& call, CallData&& data) {
+const std::shared_ptr<CollectiveOperation>& Channel::submit(RepeatedCall& call, CallData&& data) {
   checkUsable();
   const Seconds now = this->now();
   const Seconds deadline = now + data.timeout;
@@ -95,7 +95,7 @@ bool Channel::endsAtOnce(const std::shared_ptr<CollectiveOperation>& operation) 
   const bool hasStarted = guarded(*operation, [&] { return operation->tryStart(); }) && !pending_;
   if (hasStarted) {
     recordStarted(*operation);
-    guarded(*operation, [&] { return operation->advance(); });
+    if (!operation->ended()) guarded(*operation, [&] { return operation->advance(); });
   }
   beginning_ = nullptr;
   if (!hasStarted || pending_ || !operation->ended()) return false;
@@ -495,6 +495,7 @@ void Channel::end(const std::shared_ptr<Operation>& entry) {
     lingering_.push_back(entry);
   operation.complete();
   recordEnded(operation);
+  if (!operation.hasCallbacks()) return;
   for (auto& callback : operation.takeCallbacks()) callbacks_.push_back(std::move(callback));
 }
 

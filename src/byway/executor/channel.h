@@ -45,7 +45,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Channel& operator=(const Channel&) = delete;
 
   std::shared_ptr<CollectiveOperation> submit(OperationRequest&& request);
-  std::shared_ptr<CollectiveOperation> submit(RepeatedCall& call, CallData&& data);
+  const std::shared_ptr<CollectiveOperation>& submit(RepeatedCall& call, CallData&& data);
   // The rest of a call that was submitted without a schedule; nothing if it is over already.
   void supply(CollectiveOperation& operation, OperationRequest&& request);
   // Sends and receives that begin together, in any order on the two sides.
@@ -141,7 +141,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   PeerId peer(int rank) const { return options_.peers[static_cast<std::size_t>(rank)]; }
 
  private:
-  static constexpr std::size_t kRemembered = 64;
+  static constexpr std::uint64_t kCallsADone = Board::kDataSlots / 4;
+  static constexpr std::size_t kRemembered = 2 * Board::kSlots;
 
   template <typename Fn>
   bool guarded(const Operation& operation, const Fn& fn);

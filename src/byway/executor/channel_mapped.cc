@@ -15,8 +15,10 @@ std::byte* Channel::scratch(std::size_t count) {
 }
 
 // Calls are numbered from 1 on the board, so the first that is not over has the number of those
-// that are.
+// that are. A caller that makes call after call says so once for several: it leaves the others room
+// for more.
 void Channel::updateDone(bool isCalled) {
+  if (isCalled && nextSequence_ % kCallsADone != 0) return;
   std::uint64_t ended = nextSequence_;
   for (const auto& operation : operations_) {
     if (operation->sequence() == Operation::kUnnumbered) continue;
@@ -25,7 +27,7 @@ void Channel::updateDone(bool isCalled) {
   }
   board()->setEnded(ended);
   // To see how far the others are costs a cache line each.
-  const std::size_t mayWait = isCalled ? Board::kSlots / 2 : 0;
+  const std::size_t mayWait = isCalled ? kCallsADone : 0;
   while (unchecked_.size() > mayWait && board()->haveEnded(unchecked_.front().sequence + 1)) {
     if (!broken_ && !pending_) compare(unchecked_.front());
     unchecked_.pop_front();

@@ -71,20 +71,23 @@ void CollectiveOperation::issueMapped(Round& round, std::uint32_t index) {
   // What has no bytes is published, too: so ranks that call different things find out.
   if (op.kind == LocalKind::Recv) {
     round.toRead.push_back(index);
-  } else if (!publish(round, index)) {
+  } else if (publish(round, index)) {
+    afterPublishing(round, index);
+  } else {
     round.toPublish.push_back(index);
   }
 }
 
-// False while the slot is in use by an earlier call.
+// False while the slot is in use by an earlier call. Once for all its readers.
 bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
   const LocalOp& op = round.bound->local->ops[index];
   auto& published = round.published[op.publication];
   if (published == Published::No) {
     Board& board = *channel_.board();
-    if (!board.isFree(number())) return false;
+    const std::uint64_t bytes = round.bound->ops[index].at.bytes;
+    if (!board.isFree(number(), bytes > Publication::kSmallBytes)) return false;
     Publication& line = board.publication(channel_.rank(), number(), op.publication);
-    line.bytes = round.bound->ops[index].at.bytes;
+    line.bytes = bytes;
     RingUse& use = round.ringUse[op.publication];
     if (!use.isKnown) {
       use = {true, mayUseRing(round, index), 0};
@@ -113,11 +116,15 @@ bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
     prefetchForWrite(&board.publication(channel_.rank(), number() + 1, op.publication));
     channel_.broughtData();
   }
+  return true;
+}
+
+void CollectiveOperation::afterPublishing(Round& round, std::uint32_t index) {
+  const Published published = round.published[round.bound->local->ops[index].publication];
   // What is a copy outside of the board is kept until the last reader has it. What is in the ring
   // could be overwritten here at once, but the next pieces are to wait for its readers.
   if (published != Published::InSlot) round.toBeTaken.push_back(index);
   if (published == Published::InSlot || published == Published::InCopy) finishOp(round, index);
-  return true;
 }
 
 // For what its readers mark in the line's second half, which others do not touch.
@@ -222,10 +229,18 @@ bool CollectiveOperation::advanceMapped(Round& round) {
     list.resize(kept);
   };
   if (!round.toPublish.empty()) {
-    keep(round.toPublish, [&](std::uint32_t index) { return publish(round, index); });
+    keep(round.toPublish, [&](std::uint32_t index) {
+      if (!publish(round, index)) return false;
+      afterPublishing(round, index);
+      return true;
+    });
   }
   if (!round.toRead.empty()) {
-    keep(round.toRead, [&](std::uint32_t index) { return look(round, index); });
+    keep(round.toRead, [&](std::uint32_t index) {
+      if (!look(round, index)) return false;
+      finishOp(round, index);
+      return true;
+    });
     if (!round.isStuck && !round.toRead.empty()) did = fetch(round, round.toRead[0]) || did;
   }
   if (round.toBeTaken.empty()) return did;
@@ -244,6 +259,23 @@ bool CollectiveOperation::advanceMapped(Round& round) {
     return true;
   });
   return did;
+}
+
+// For about half a microsecond in a call, where no rank waits for this core: what comes within that
+// time is had sooner than by a wait that begins anew. While more than a line is written, to look
+// would hold it up.
+void CollectiveOperation::awaitPublication(Round& round, std::uint32_t index) {
+  constexpr unsigned kLooks = 16;
+  const std::uint64_t bytes = round.bound->ops[index].at.bytes;
+  Board& board = *channel_.board();
+  if (board.ranks() > board.cores() || bytes > Publication::kSmallBytes) return;
+  const LocalOp& op = round.bound->local->ops[index];
+  const int from = request_.schedule->schedule().transfers[op.index].from.rank;
+  const Publication& line = board.publication(from, number(), op.publication);
+  while (round.looks < kLooks && line.number.load(std::memory_order_acquire) != number()) {
+    ++round.looks;
+    pauseCore();
+  }
 }
 
 // Whether a receive is over: its publication is there and is all in the board.
@@ -281,7 +313,8 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
   }
   if (line.place == Publication::Place::Here) {
     at = {&line, from, line.small, {}};
-    return take(round, index);
+    take(round, index);
+    return true;
   }
   const auto area =
       line.place == Publication::Place::Ring ? board.ring(from) : board.data(from, number());
@@ -298,11 +331,12 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
   } else {
     at = {&line, from, start, {}};
   }
-  return take(round, index);
+  take(round, index);
+  return true;
 }
 
 // What a receive has found is for a sum that reads it there, or is copied.
-bool CollectiveOperation::take(Round& round, std::uint32_t index) {
+void CollectiveOperation::take(Round& round, std::uint32_t index) {
   const LocalOp& op = round.bound->local->ops[index];
   std::byte* const whole = op.isFolded ? nullptr : addressOf(round, round.bound->ops[index].at);
   const std::byte* data = round.located[index].data;
@@ -319,8 +353,6 @@ bool CollectiveOperation::take(Round& round, std::uint32_t index) {
     }
     doneWith(round, index);
   }
-  finishOp(round, index);
-  return true;
 }
 
 // A part of a receive from another rank's memory. It stands first in toRead until it is over.

@@ -52,15 +52,30 @@ void CollectiveOperation::Round::begin() {
   ready.set(local.first);
 }
 
-// After a call that ended well: its queues and lists are empty.
-void CollectiveOperation::Round::beginAgain() {
+void CollectiveOperation::Round::beginAfter(std::uint32_t done) {
+  const LocalProgram& local = *bound->local;
+  begin();
+  if (done == 0) return;
+  remaining -= done;
+  ready.clear();
+  for (std::uint32_t i = 0; i < done; ++i) {
+    state[i] = OpState::Done;
+    const LocalOp& op = local.ops[i];
+    for (std::uint32_t n = 0; n < op.nextCount; ++n) --waits[local.next[op.firstNext + n]];
+  }
+  for (std::uint32_t i = done; i < local.ops.size(); ++i) {
+    if (waits[i] == 0) ready.push_back(i);
+  }
+}
+
+void CollectiveOperation::Round::forgetCall() {
   std::fill(published.begin(), published.end(), Published::No);
   std::fill(located.begin(), located.end(), Located{});
-  copies.clear();
+  if (!copies.empty()) copies.clear();
   dataStart.reset();
   dataUsed = 0;
   hasWaited = false;
-  begin();
+  looks = 0;
 }
 
 // Rounds are used again, so that a call takes no memory for them.
@@ -171,6 +186,10 @@ bool CollectiveOperation::needsStage() const {
 
 bool CollectiveOperation::tryStart() {
   if (!supplied()) return false;
+  if (lastRound_ && mayStartInOrder()) {
+    startInOrder();
+    return true;
+  }
   if (roundCount_ == 1) {
     startRound(0);
     stageBytes_ = rounds_[0]->bound->stageBytes;
@@ -196,13 +215,57 @@ bool CollectiveOperation::tryStart() {
   return true;
 }
 
+// Nothing leaves by a message, and no place has to be had first.
+bool CollectiveOperation::mayStartInOrder() const {
+  return !request_.schedule->hasMessages() && lastRound_->bound->stageBytes == 0 &&
+         channel_.trace() == nullptr;
+}
+
+// What can be done at once is done in the order of the schedule, without queues: most calls of a
+// few bytes end here. What is left goes on from there.
+void CollectiveOperation::startInOrder() {
+  Round& round = *lastRound_;
+  round.forgetCall();
+  const auto count = static_cast<std::uint32_t>(round.bound->local->ops.size());
+  std::uint32_t done = 0;
+  while (done < count && doAtOnce(round, done)) ++done;
+  nextRound_ = 1;
+  started_ = true;
+  if (done == count) {
+    roundsDone_ = 1;
+    return;
+  }
+  round.beginAfter(done);
+  rounds_.push_back(std::move(lastRound_));
+}
+
+// The whole of an operation of which all that come before it are over; false: not now, or not so.
+bool CollectiveOperation::doAtOnce(Round& round, std::uint32_t index) {
+  const LocalOp& op = round.bound->local->ops[index];
+  switch (op.kind) {
+    case LocalKind::Send:
+      return publish(round, index) && round.published[op.publication] == Published::InSlot;
+    case LocalKind::Recv:
+      awaitPublication(round, index);
+      return look(round, index);
+    case LocalKind::Reduce:
+    case LocalKind::Copy:
+      break;
+  }
+  const Step& step = request_.schedule->schedule().steps[op.index];
+  if (!wholeStep(round, index, step)) return false;
+  letGoOfInputs(round, step);
+  return true;
+}
+
 const LocalProgram& CollectiveOperation::localProgram() const {
   return request_.bound ? *request_.bound->local : request_.schedule->local(channel_.rank());
 }
 
 void CollectiveOperation::startRound(std::uint32_t number) {
   if (lastRound_) {
-    lastRound_->beginAgain();
+    lastRound_->forgetCall();
+    lastRound_->begin();
     rounds_.push_back(std::move(lastRound_));
     nextRound_ = number + 1;
     return;
@@ -452,19 +515,23 @@ bool CollectiveOperation::wholeStep(Round& round, std::uint32_t index, const Ste
   if (bytes * (step.inputCount + 1) > kWholeBytes) return false;
   std::byte* const to = addressOf(round, op.at);
   if (to == nullptr) return false;
-  const Schedule& s = request_.schedule->schedule();
   const auto& recvs = b.local->inputRecv;
+  const auto operandOf = [&](std::uint32_t i) {
+    const std::uint32_t recv = recvs.empty() ? kNoOp : recvs[step.firstInput + i];
+    return recv != kNoOp ? round.located[recv].data
+                         : addressOf(round, b.inputPlaces[op.firstInput + i]);
+  };
+  if (step.kind == StepKind::Copy) {
+    const std::byte* const from = operandOf(0);
+    if (from == nullptr) return false;
+    if (to != from) copy(to, from, bytes);
+    return true;
+  }
+  const Schedule& s = request_.schedule->schedule();
   auto& operands = channel_.operands(step.inputCount).inputs;
   for (std::uint32_t i = 0; i < step.inputCount; ++i) {
-    const std::uint32_t recv = recvs.empty() ? kNoOp : recvs[step.firstInput + i];
-    operands[i].width = s.inputs[step.firstInput + i].width;
-    operands[i].data = recv != kNoOp ? round.located[recv].data
-                                     : addressOf(round, b.inputPlaces[op.firstInput + i]);
+    operands[i] = {operandOf(i), s.inputs[step.firstInput + i].width};
     if (operands[i].data == nullptr) return false;
-  }
-  if (step.kind == StepKind::Copy) {
-    if (to != operands[0].data) copy(to, operands[0].data, bytes);
-    return true;
   }
   const ReduceSpec spec{request_.dtype, request_.op,     step.to.width,
                         step.divisor,   request_.factor, bytes};

@@ -107,6 +107,9 @@ class CollectiveOperation final : public Operation {
   void planRounds();
   const LocalProgram& localProgram() const;
   void startRound(std::uint32_t number);
+  bool mayStartInOrder() const;
+  void startInOrder();
+  bool doAtOnce(Round& round, std::uint32_t index);
   void issue(Round& round, std::uint32_t index);
   void transfer(Round& round, std::uint32_t index, int peer, bool sends);
   void finishOp(Round& round, std::uint32_t index);
@@ -120,14 +123,16 @@ class CollectiveOperation final : public Operation {
   void issueMapped(Round& round, std::uint32_t index);
   bool advanceMapped(Round& round);
   bool publish(Round& round, std::uint32_t index);
+  void afterPublishing(Round& round, std::uint32_t index);
   std::uint64_t readersOf(const Round& round, const LocalOp& of) const;
   bool mayUseRing(Round& round, std::uint32_t index) const;
   enum class Published : std::uint8_t;
   void writeToBoard(const std::vector<Buffer>& from, std::uint64_t bytes, std::byte* to);
   Published writePublication(Round& round, Publication& line, std::uint32_t index);
   void letReadersMark(Publication& line);
+  void awaitPublication(Round& round, std::uint32_t index);
   bool look(Round& round, std::uint32_t index);
-  bool take(Round& round, std::uint32_t index);
+  void take(Round& round, std::uint32_t index);
   bool fetch(Round& round, std::uint32_t index);
   bool readAt(const Located& at, std::uint64_t offset, void* to, std::uint64_t bytes);
   void doneWith(Round& round, std::uint32_t index);

@@ -106,12 +106,14 @@ struct CollectiveOperation::Round {
   std::optional<std::uint64_t> dataStart;
   std::uint64_t dataUsed = 0;
   std::uint64_t fetched = 0;  // bytes of the first of toRead that is being copied
+  unsigned looks = 0;         // for publications, before the wait began
   bool hasWaited = false;     // for a publication, in vain once
   bool isStuck = false;       // a publication cannot be read: the call is about to fail
 
-  void begin();       // with `bound`, on a round that is new or reset
-  void beginAgain();  // the same binding as before
-  void reset();       // keeps memory
+  void begin();                         // with `bound`
+  void beginAfter(std::uint32_t done);  // the first `done` operations
+  void forgetCall();                    // that ended well: its queues and lists are empty
+  void reset();                         // keeps memory
 };
 
 }  // namespace byway

@@ -222,13 +222,13 @@ Seconds Engine::recentTime() {
 
 // Under the lock.
 template <typename Submit>
-auto Engine::start(Channel& channel, const Submit& submit) {
+decltype(auto) Engine::start(Channel& channel, const Submit& submit) {
   calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   // So that a failure reported before the call is met by the call.
   const Seconds now = recentTime();
   if (!options_.progressThread || now > lastProgress_ + kNews) progressOnce();
   const Channel::Moment moment(channel, now);
-  auto operation = submit();
+  decltype(auto) operation = submit();
   if (!operation->done()) alarmDriver();
   return operation;
 }
@@ -238,9 +238,10 @@ std::shared_ptr<CollectiveOperation> Engine::submit(Channel& channel, OperationR
   return start(channel, [&] { return channel.submit(std::move(request)); });
 }
 
-std::shared_ptr<CollectiveOperation> Engine::submitLocked(Channel& channel, RepeatedCall& call,
-                                                          CallData&& data) {
-  return start(channel, [&] { return channel.submit(call, std::move(data)); });
+const std::shared_ptr<CollectiveOperation>& Engine::submitLocked(Channel& channel,
+                                                                 RepeatedCall& call,
+                                                                 CallData&& data) {
+  return start(channel, [&]() -> decltype(auto) { return channel.submit(call, std::move(data)); });
 }
 
 void Engine::supply(Channel& channel, CollectiveOperation& operation, OperationRequest&& request) {

@@ -52,8 +52,9 @@ class Engine final : private ArrivalSink {
 
   std::shared_ptr<CollectiveOperation> submit(Channel& channel, OperationRequest&& request);
   // A call that was made before. Within locked(), since the caller finds it under the lock.
-  std::shared_ptr<CollectiveOperation> submitLocked(Channel& channel, RepeatedCall& call,
-                                                    CallData&& data);
+  // What it returns is valid until the call is made again.
+  const std::shared_ptr<CollectiveOperation>& submitLocked(Channel& channel, RepeatedCall& call,
+                                                           CallData&& data);
   void supply(Channel& channel, CollectiveOperation& operation, OperationRequest&& request);
   // Instead of supply(), where all ranks find the same: the call alone fails.
   void reject(Channel& channel, CollectiveOperation& operation, const Error& error);
@@ -114,7 +115,7 @@ class Engine final : private ArrivalSink {
   void answerFor(PeerId asker, const ControlMessage& question, Standing standing);
 
   template <typename Submit>
-  auto start(Channel& channel, const Submit& submit);
+  decltype(auto) start(Channel& channel, const Submit& submit);
   Seconds askTime();
   Seconds recentTime();
   bool progressOnce(bool withTransport = true);

@@ -106,6 +106,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   std::uint64_t record() const { return record_; }
   void setRecord(std::uint64_t number) { record_ = number; }
   void whenDone(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
+  bool hasCallbacks() const { return !callbacks_.empty(); }
   std::vector<std::function<void()>> takeCallbacks() { return std::move(callbacks_); }
 
  protected:

@@ -27,7 +27,7 @@
 namespace byway {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x42797761792e3032;  // "Byway.02"
+constexpr std::uint64_t kMagic = 0x42797761792e3033;  // "Byway.03"
 
 constexpr std::uint32_t kElsewhere = 4;
 
@@ -43,9 +43,8 @@ struct Head {
   alignas(64) std::atomic<int> seat;             // twice the core's number and 1; 1: waits there
 };
 
-struct Slot {
-  Publication publications[Board::kPublications];
-  alignas(4096) std::byte data[Board::kDataBytes];
+struct Data {
+  std::byte bytes[Board::kDataBytes];
   // So that slots do not compete for the same sets of a cache.
   std::byte unused[3 * 4096];
 };
@@ -53,7 +52,9 @@ struct Slot {
 // A new file's bytes are zero, which is what every word starts from.
 struct Layout {
   Head head;
-  alignas(4096) Slot slots[Board::kSlots];
+  // Those of one call do not compete for the same sets of a cache either.
+  alignas(4096) Publication publications[Board::kPublications][Board::kSlots + 1];
+  alignas(4096) Data data[Board::kDataSlots];
   alignas(4096) std::byte ring[Board::kRingBytes];
 };
 
@@ -103,13 +104,11 @@ Stamp Publication::stamp() const {
 }
 
 void Publication::setStamp(const Stamp& stamp, std::uint64_t hash) {
+  // What stays need not be fetched back from the ranks that read it.
+  if (stampHash.load(std::memory_order_relaxed) == hash) return;
   stampHash.store(hash, std::memory_order_relaxed);
   for (std::size_t i = 0; i < stamp.size(); ++i) {
-    const std::atomic_ref word(words[i]);
-    // A word that stays need not be fetched back from the ranks that read it.
-    if (word.load(std::memory_order_relaxed) != stamp[i]) {
-      word.store(stamp[i], std::memory_order_relaxed);
-    }
+    std::atomic_ref(words[i]).store(stamp[i], std::memory_order_relaxed);
   }
 }
 
@@ -257,16 +256,16 @@ Board::Reach Board::join(std::span<const std::string> addresses, Seconds timeout
 
 Publication& Board::publication(int rank, std::uint64_t number, std::uint32_t index) {
   BYWAY_ASSERT(index < kPublications);
-  return part(rank).layout->slots[number % kSlots].publications[index];
+  return part(rank).layout->publications[index][number % kSlots];
 }
 
 std::span<std::byte> Board::data(int rank, std::uint64_t number) {
-  return part(rank).layout->slots[number % kSlots].data;
+  return part(rank).layout->data[number % kDataSlots].bytes;
 }
 
 std::uint64_t Board::dataStart(std::uint64_t number, std::uint64_t bytes) {
   const std::uint64_t room = roomOfData(parts_.size());
-  std::uint64_t& end = dataEnds_[number % kSlots];
+  std::uint64_t& end = dataEnds_[number % kDataSlots];
   const std::uint64_t start = end + bytes <= room ? end : 0;
   end = start + bytes;
   return start;
@@ -284,7 +283,7 @@ void Board::reclaimRing() {
 std::optional<std::uint64_t> Board::takeRing(std::uint64_t bytes, const Publication& line,
                                              std::uint64_t readers) {
   // Empty or not, it goes on where it was: see dataStart(), also for how far.
-  if (ringTaken_.empty() && ringEnd_ >= kSlots * roomOfData(parts_.size())) ringEnd_ = 0;
+  if (ringTaken_.empty() && ringEnd_ >= kDataSlots * roomOfData(parts_.size())) ringEnd_ = 0;
   const std::uint64_t end = ringEnd_;
   const std::uint64_t first = ringTaken_.empty() ? kRingBytes : ringTaken_.front().offset;
   const bool wrapped = !ringTaken_.empty() && end <= first;
@@ -299,10 +298,11 @@ std::optional<std::uint64_t> Board::takeRing(std::uint64_t bytes, const Publicat
   return offset;
 }
 
-bool Board::isFree(std::uint64_t number) {
-  if (number <= slowest_ + kSlots) return true;
+bool Board::isFree(std::uint64_t number, bool withData) {
+  const std::uint64_t ahead = withData ? kDataSlots : kSlots;
+  if (number <= slowest_ + ahead) return true;
   slowest_ = leastOf([](const Part& one) { return &one.layout->head.done; });
-  return number <= slowest_ + kSlots;
+  return number <= slowest_ + ahead;
 }
 
 bool Board::setDone(std::uint64_t number) {

@@ -66,8 +66,9 @@ static_assert(sizeof(Publication) == 128 && std::atomic<std::uint64_t>::is_alway
 
 class Board {
  public:
-  static constexpr std::size_t kSlots = 16;  // calls that a rank may be ahead of the slowest
-  static constexpr int kMostRanks = 64;      // as Publication::taken has bits
+  // Calls that a rank may be ahead of the slowest, and of those that use a slot's data.
+  static constexpr std::size_t kSlots = 64, kDataSlots = 16;
+  static constexpr int kMostRanks = 64;  // as Publication::taken has bits
   static constexpr std::size_t kPublications = 256;
   static constexpr std::size_t kDataBytes = std::size_t{256} << 10;  // of all of a slot
   static constexpr std::size_t kRingBytes = std::size_t{4} << 20;    // of all calls
@@ -113,8 +114,8 @@ class Board {
   // their bits in the line. Nothing while there is none.
   std::optional<std::uint64_t> takeRing(std::uint64_t bytes, const Publication& line,
                                         std::uint64_t readers);
-  // Whether all ranks are done with the call that had this call's slot before.
-  bool isFree(std::uint64_t number);
+  // Whether all ranks are done with the call that had this call's slot before, and its data.
+  bool isFree(std::uint64_t number, bool withData);
   // This rank does not look any more at what belongs to calls up to `number`. True when that is
   // new.
   bool setDone(std::uint64_t number);
@@ -164,7 +165,7 @@ class Board {
   int cores_ = 1;
   // Done, and ended, by all ranks when last looked at.
   std::uint64_t slowest_ = 0, allEnded_ = 0;
-  std::array<std::uint64_t, kSlots> dataEnds_{};  // by slot, for dataStart()
+  std::array<std::uint64_t, kDataSlots> dataEnds_{};  // by slot, for dataStart()
   struct Taken {
     std::uint64_t offset;
     const Publication* line;

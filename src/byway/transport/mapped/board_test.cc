@@ -54,31 +54,45 @@ TEST(Board, WhatOneRankPublishesAnotherReads) {
 TEST(Board, ASlotIsTakenAgainOnceAllRanksAreDoneWithIt) {
   const auto boards = joined(3);
   constexpr std::uint64_t kLast = Board::kSlots;
-  EXPECT_TRUE(boards[0]->isFree(kLast));
-  EXPECT_FALSE(boards[0]->isFree(kLast + 1));
+  EXPECT_TRUE(boards[0]->isFree(kLast, false));
+  EXPECT_FALSE(boards[0]->isFree(kLast + 1, false));
   EXPECT_TRUE(boards[0]->setDone(2));
   EXPECT_FALSE(boards[0]->setDone(2));
   boards[1]->setDone(1);
-  EXPECT_FALSE(boards[0]->isFree(kLast + 1));
+  EXPECT_FALSE(boards[0]->isFree(kLast + 1, false));
   boards[2]->setDone(1);
-  EXPECT_TRUE(boards[0]->isFree(kLast + 1));
-  EXPECT_FALSE(boards[0]->isFree(kLast + 2));
+  EXPECT_TRUE(boards[0]->isFree(kLast + 1, false));
+  EXPECT_FALSE(boards[0]->isFree(kLast + 2, false));
+}
+
+TEST(Board, DataIsTakenAgainSoonerThanSlots) {
+  const auto boards = joined(2);
+  constexpr std::uint64_t kLast = Board::kDataSlots;
+  EXPECT_TRUE(boards[0]->isFree(kLast, true));
+  EXPECT_FALSE(boards[0]->isFree(kLast + 1, true));
+  EXPECT_TRUE(boards[0]->isFree(kLast + 1, false));
+  EXPECT_EQ(boards[0]->data(0, 1).data(), boards[0]->data(0, 1 + kLast).data());
+  EXPECT_NE(&boards[0]->publication(0, 1, 0), &boards[0]->publication(0, 1 + kLast, 0));
+  boards[0]->setDone(1);
+  boards[1]->setDone(1);
+  EXPECT_TRUE(boards[0]->isFree(kLast + 1, true));
 }
 
 TEST(Board, DataBeginsBehindWhatTheSlotHadBefore) {
   const auto boards = joined(2);
   constexpr std::uint64_t kRoom = Board::kDataBytes / 2, kPart = 4096;
   std::uint64_t call = 3;
-  for (std::uint64_t at = 0; at < kRoom; at += kPart, call += Board::kSlots) {
+  for (std::uint64_t at = 0; at < kRoom; at += kPart, call += Board::kDataSlots) {
     ASSERT_EQ(boards[0]->dataStart(call, kPart), at);
   }
   EXPECT_EQ(boards[0]->dataStart(call, kPart), 0U);
   EXPECT_EQ(boards[0]->dataStart(call + 1, kPart), 0U) << "another slot";
-  EXPECT_EQ(boards[0]->dataStart(call + Board::kSlots, kRoom), 0U) << "no room behind it";
-  EXPECT_EQ(boards[0]->dataStart(call + 2 * Board::kSlots, Board::kDataBytes), 0U) << "all of it";
+  EXPECT_EQ(boards[0]->dataStart(call + Board::kDataSlots, kRoom), 0U) << "no room behind it";
+  EXPECT_EQ(boards[0]->dataStart(call + 2 * Board::kDataSlots, Board::kDataBytes), 0U)
+      << "all of it";
   const auto more = joined(8);  // which share the caches
   EXPECT_EQ(more[0]->dataStart(1, kRoom / 4), 0U);
-  EXPECT_EQ(more[0]->dataStart(1 + Board::kSlots, kRoom / 4), 0U);
+  EXPECT_EQ(more[0]->dataStart(1 + Board::kDataSlots, kRoom / 4), 0U);
 }
 
 TEST(Board, PlacesInTheRingAreFreeOnceTheirReadersAreDone) {
