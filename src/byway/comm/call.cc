@@ -429,7 +429,8 @@ Work submitWhole(CommunicatorState& state, const CallKey& key, const Reduction& 
   if (!isKept) return submitFirst(state, key, reduction, {input, output}, options, false);
   // All under one lock: to take another costs a call of a few bytes a tenth of its time.
   std::optional<Error> wrong;
-  std::optional<Work> made;
+  std::shared_ptr<CollectiveOperation> underWay;
+  std::optional<std::int64_t> over;  // its number
   state.engine->locked([&] {
     PreparedCall* const known = state.prepared.find(key);
     if (known == nullptr) return;
@@ -443,14 +444,17 @@ Work submitWhole(CommunicatorState& state, const CallKey& key, const Reduction& 
       isChecked = true;
       const auto& operation =
           state.engine->submitLocked(*known->channel, known->call, std::move(data));
-      const bool isOver = operation->done() && !operation->failed();
-      made = isOver ? Work(operation->sequence()) : Work(state.engine, operation);
+      if (operation->done() && !operation->failed())
+        over = operation->sequence();
+      else
+        underWay = operation;
     } catch (const Error& error) {
       if (isChecked) throw;
       wrong = error;
     }
   });
-  if (made) return *std::move(made);
+  if (over) return Work(*over);
+  if (underWay) return {state.engine, std::move(underWay)};
   if (wrong) refuseCall(state, options, *wrong);
   return submitFirst(state, key, reduction, {input, output}, options, true);
 }

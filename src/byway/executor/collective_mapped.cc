@@ -22,6 +22,8 @@ static_assert(kMostPublications <= Board::kPublications && kReserve < Board::kDa
 // Of a copy from another process's memory before it gives way.
 constexpr std::uint64_t kReadBytes = std::uint64_t{512} << 10;
 constexpr std::uint64_t kLine = 64;
+// A line comes back from another core within so many of the shortest calls.
+constexpr std::uint64_t kLinesAhead = 4;
 constexpr std::uint64_t kAnyBytes = ~std::uint64_t{0};
 
 std::uint64_t bit(int rank) { return std::uint64_t{1} << static_cast<unsigned>(rank); }
@@ -112,8 +114,8 @@ bool CollectiveOperation::publish(Round& round, std::uint32_t index) {
       line.setStamp(stamp(), stampHash_);
     }
     line.number.store(number(), std::memory_order_release);
-    // The next call's line is still with those who read it some calls ago.
-    prefetchForWrite(&board.publication(channel_.rank(), number() + 1, op.publication));
+    // A later call's line is still with those who read it many calls ago.
+    prefetchForWrite(&board.publication(channel_.rank(), number() + kLinesAhead, op.publication));
     channel_.broughtData();
   }
   return true;
@@ -262,13 +264,11 @@ bool CollectiveOperation::advanceMapped(Round& round) {
 }
 
 // For about half a microsecond in a call, where no rank waits for this core: what comes within that
-// time is had sooner than by a wait that begins anew. While more than a line is written, to look
-// would hold it up.
+// time is had sooner than by a wait that begins anew.
 void CollectiveOperation::awaitPublication(Round& round, std::uint32_t index) {
   constexpr unsigned kLooks = 16;
-  const std::uint64_t bytes = round.bound->ops[index].at.bytes;
   Board& board = *channel_.board();
-  if (board.ranks() > board.cores() || bytes > Publication::kSmallBytes) return;
+  if (board.ranks() > board.cores()) return;
   const LocalOp& op = round.bound->local->ops[index];
   const int from = request_.schedule->schedule().transfers[op.index].from.rank;
   const Publication& line = board.publication(from, number(), op.publication);
@@ -298,7 +298,7 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
   }
   // Whoever only reads, and found this line at once, is behind: the next may be there already.
   if (round.bound->local->publications == 0 && !round.hasWaited)
-    prefetchForRead(&board.publication(from, number() + 1, op.publication));
+    prefetchForRead(&board.publication(from, number() + kLinesAhead, op.publication));
   const MatchKey key = keyOf(op.index, from);
   const std::uint64_t hash =
       request_.ownCounts ? Publication::hashOf(messageStamp(key)) : stampHash_;

@@ -59,12 +59,12 @@ void CollectiveOperation::Round::beginAfter(std::uint32_t done) {
   remaining -= done;
   ready.clear();
   for (std::uint32_t i = 0; i < done; ++i) {
-    state[i] = OpState::Done;
-    const LocalOp& op = local.ops[i];
+    state[local.order[i]] = OpState::Done;
+    const LocalOp& op = local.ops[local.order[i]];
     for (std::uint32_t n = 0; n < op.nextCount; ++n) --waits[local.next[op.firstNext + n]];
   }
-  for (std::uint32_t i = done; i < local.ops.size(); ++i) {
-    if (waits[i] == 0) ready.push_back(i);
+  for (std::uint32_t i = 0; i < local.ops.size(); ++i) {
+    if (waits[i] == 0 && state[i] != OpState::Done) ready.push_back(i);
   }
 }
 
@@ -217,21 +217,22 @@ bool CollectiveOperation::tryStart() {
 
 // Nothing leaves by a message, and no place has to be had first.
 bool CollectiveOperation::mayStartInOrder() const {
-  return !request_.schedule->hasMessages() && lastRound_->bound->stageBytes == 0 &&
+  const LocalProgram& local = localProgram();
+  return local.order.size() == local.ops.size() && lastRound_->bound->stageBytes == 0 &&
          channel_.trace() == nullptr;
 }
 
-// What can be done at once is done in the order of the schedule, without queues: most calls of a
-// few bytes end here. What is left goes on from there.
+// What can be done at once is done in order, without queues: most calls of a few bytes end here.
+// What is left goes on from there.
 void CollectiveOperation::startInOrder() {
   Round& round = *lastRound_;
   round.forgetCall();
-  const auto count = static_cast<std::uint32_t>(round.bound->local->ops.size());
+  const auto& order = round.bound->local->order;
   std::uint32_t done = 0;
-  while (done < count && doAtOnce(round, done)) ++done;
+  while (done < order.size() && doAtOnce(round, order[done])) ++done;
   nextRound_ = 1;
   started_ = true;
-  if (done == count) {
+  if (done == order.size()) {
     roundsDone_ = 1;
     return;
   }

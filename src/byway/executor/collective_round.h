@@ -111,7 +111,7 @@ struct CollectiveOperation::Round {
   bool isStuck = false;       // a publication cannot be read: the call is about to fail
 
   void begin();                         // with `bound`
-  void beginAfter(std::uint32_t done);  // the first `done` operations
+  void beginAfter(std::uint32_t done);  // the first `done` operations of the order
   void forgetCall();                    // that ended well: its queues and lists are empty
   void reset();                         // keeps memory
 };

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "byway/schedule/json.h"
+#include "byway/schedule/schedule_test_util.h"
 #include "byway/schedule/verify.h"
 
 namespace byway {
@@ -53,6 +54,24 @@ TEST(V11, AnExchangeIsRight) {
   EXPECT_TRUE(local.hearsAll);
   ASSERT_EQ(local.folded.size(), 1U);
   EXPECT_EQ(local.inputRecv.size(), 4U);
+}
+
+// In the schedule rank 1 receives from rank 0 before it sends.
+TEST(LocalProgramOrder, WhatOthersWaitForComesFirst) {
+  using Order = std::vector<std::uint32_t>;
+  const auto exchange = verify(Exchange().finish());
+  EXPECT_EQ(exchange->local(0).order, (Order{0, 1, 2}));
+  EXPECT_EQ(exchange->local(1).order, (Order{1, 0, 2}));
+  EXPECT_EQ(verify(Exchange(Protocol::Messages).finish())->local(1).order, Order{});
+  // Two receives, two sends, of which the second comes between, and the copy of the own block.
+  Schedule s = testing_util::allGather(3);
+  for (Phase& phase : s.phases) phase.protocol = Protocol::Mapped;
+  const auto gather = verify(s);
+  const LocalProgram& local = gather->local(1);
+  std::vector<LocalKind> kinds;
+  for (const auto i : local.order) kinds.push_back(local.ops[i].kind);
+  EXPECT_EQ(kinds, (std::vector{LocalKind::Send, LocalKind::Send, LocalKind::Copy, LocalKind::Recv,
+                                LocalKind::Recv}));
 }
 
 TEST(V11, ASlotThatNoSumOfThePhaseReads) {

@@ -2,8 +2,12 @@
 #include "byway/schedule/verify.h"
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
+#include <queue>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "byway/base/error.h"
 #include "byway/schedule/verify_rules.h"
@@ -110,6 +114,7 @@ class Projection {
         add(step.kind == StepKind::Copy ? LocalKind::Copy : LocalKind::Reduce, i, stepOp(s_, i));
         use(step.to);
       }
+      ends_.push_back(local_.ops.size());
     }
     link();
     for (std::uint32_t i = 0; i < local_.ops.size(); ++i) {
@@ -118,6 +123,7 @@ class Projection {
     }
     fold();
     hear();
+    arrange();
     return std::move(local_);
   }
 
@@ -199,9 +205,38 @@ class Projection {
     }
   }
 
+  void arrange() {
+    const auto isMessage = [](const LocalOp& op) {
+      return (op.kind == LocalKind::Send || op.kind == LocalKind::Recv) && op.publication == kNoOp;
+    };
+    if (std::any_of(local_.ops.begin(), local_.ops.end(), isMessage)) return;
+    using Place = std::tuple<std::size_t, int, std::uint32_t>;  // phase, haste, operation
+    const auto placeOf = [&](std::uint32_t i) {
+      const LocalOp& op = local_.ops[i];
+      const auto phase = std::upper_bound(ends_.begin(), ends_.end(), std::size_t{i});
+      const bool isAlone = op.waitsFor == 0 && op.nextCount == 0;
+      const int haste = op.kind == LocalKind::Send ? 0 : op.kind == LocalKind::Recv ? 2 : 3;
+      return Place(phase - ends_.begin(), haste == 3 && isAlone ? 1 : haste, i);
+    };
+    std::priority_queue<Place, std::vector<Place>, std::greater<>> ready;
+    for (const std::uint32_t i : local_.first) ready.push(placeOf(i));
+    std::vector<std::uint32_t> waits = local_.waits;
+    while (!ready.empty()) {
+      const std::uint32_t i = std::get<2>(ready.top());
+      ready.pop();
+      local_.order.push_back(i);
+      const LocalOp& op = local_.ops[i];
+      for (std::uint32_t n = 0; n < op.nextCount; ++n) {
+        const std::uint32_t next = local_.next[op.firstNext + n];
+        if (--waits[next] == 0) ready.push(placeOf(next));
+      }
+    }
+  }
+
   const Schedule& s_;
   const DependenceGraph& graph_;
   const Publications& publications_;
+  std::vector<std::size_t> ends_;  // of the phases, in local_.ops
   std::vector<std::uint32_t> index_;
   std::vector<std::uint32_t> lastRecv_;  // per rank
   LocalProgram local_;

@@ -46,6 +46,10 @@ struct LocalProgram {
   std::vector<std::uint32_t> waits;  // LocalOp::waitsFor of each
   std::vector<std::uint32_t> first;  // those that wait for none
   std::vector<std::uint32_t> next;   // indices of ops
+  // Without messages: the operations in an order in which they may be done one after the other and
+  // no rank waits longer than it has to. In each phase what others wait for comes first, then what
+  // nobody does, then what waits for others. Empty with messages.
+  std::vector<std::uint32_t> order;
   // Every stage access of the rank, once per piece: what a slot must be able to hold.
   struct SlotUse {
     std::uint32_t slot, block, share;
