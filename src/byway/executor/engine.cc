@@ -37,6 +37,10 @@ constexpr std::uint64_t kRecentCycles = 10'000;
 // While the board (transport/mapped) is asked, the transport is asked each so many times.
 constexpr unsigned kBoardTurns = 8;
 constexpr Seconds kYield = 20e-6;
+// A virtual machine's system takes a core that is idle for one that is not there, and wakes whoever
+// sleeps on the core of the rank that wakes it, where the two then stay. So where each rank has a
+// core, a wait of the usual length does not sleep.
+constexpr Seconds kYieldApart = 300e-6;
 // With more ranks than cores all of them have to come by before a board has what one waits for.
 constexpr Seconds kYieldOnBoard = 100e-6;
 // A sleep on a board (a futex) sees nothing of the transport, which is looked after in between.
@@ -372,6 +376,7 @@ bool Engine::waitFor(const Predicate& over, Seconds until) {
 template <typename Predicate>
 bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Predicate& over) {
   Seconds idleSince = kNever;
+  bool hasSlept = false;
   WaitingPlace place;
   const bool spins = mostRanksHere_ > 0 && mostRanksHere_ <= coresHere();
   for (unsigned turn = 1;; ++turn) {
@@ -392,6 +397,7 @@ bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Pred
         spin_ = early ? std::min(2 * spin_, kLongestSpin) : std::max(spin_ / 2, kShortestSpin);
       }
       idleSince = kNever;
+      hasSlept = false;
       continue;
     }
     const Seconds now = lookedAt_;
@@ -407,7 +413,10 @@ bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Pred
       if (const Channel* const alone = onBoardAlone()) lookOften(*alone);
       continue;
     }
-    if (idle < (onBoard && !spins ? kYieldOnBoard : kYield + (spins ? spin_ : 0))) {
+    const Seconds yields = !spins                 ? (onBoard ? kYieldOnBoard : kYield)
+                           : onBoard && !hasSlept ? kYieldApart
+                                                  : kYield + spin_;
+    if (idle < yields) {
       // Where ranks do not exceed cores, another one here is seen while both wait: each time. Else
       // it is a matter of numbers, and one look does for a while.
       const Channel* const alone = spins || now >= mayStepAside_ ? onBoardAlone() : nullptr;
@@ -424,6 +433,7 @@ bool Engine::drive(std::unique_lock<std::mutex>& lock, bool asWaiter, const Pred
     }
     place.leave();
     if (!workAtLeisure()) block(lock, until);
+    hasSlept = true;
     idleSince = kNever;
     turn = kBoardTurns - 1;
   }
