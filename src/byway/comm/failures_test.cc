@@ -289,6 +289,39 @@ TEST(Failures, AbortFromAnotherThreadReleasesWaiters) {
   });
 }
 
+// Rank 2 learns that call 1 failed before it makes call 0, which it then never makes: the others,
+// who have made it, learn that from rank 2.
+TEST(Failures, ARankThatIsToldBeforeAnEarlierCallReleasesTheOthers) {
+  CommunicatorOptions options;
+  options.timeout = 20;
+  ThreadRanks().run(3, options, [](Communicator& comm) {
+    const std::size_t odd = comm.rank() == 0 ? 4 : 5;
+    Floats a(4, 1.0F), b(4), c(odd, 1.0F), d(odd);
+    const auto call = [&](Floats& in, Floats& out) {
+      return comm.allReduce(regionOf(in), regionOf(out), in.size(), DType::Float32);
+    };
+    if (comm.rank() == 2) {
+      const Error told = errorOf([&] {
+        for (;;) {
+          const Work sent = comm.send(regionOf(a), DType::Float32, 2);
+          comm.recv(regionOf(b), DType::Float32, 2).wait();
+          sent.wait();
+        }
+      });
+      expectMet(told, ErrorCode::Mismatch);
+      EXPECT_EQ(errorOf([&] { call(a, b); }).code(), ErrorCode::Broken);
+      return;
+    }
+    const Work first = call(a, b);
+    const Work second = call(c, d);
+    const Error later = errorOf([&] { second.wait(); });
+    EXPECT_EQ(later.code(), ErrorCode::Mismatch) << later.what();
+    const Error error = errorOf([&] { first.wait(); });
+    EXPECT_EQ(error.code(), ErrorCode::Mismatch) << error.what();
+    EXPECT_NE(std::string(error.what()).find("rank 2 reported"), std::string::npos) << error.what();
+  });
+}
+
 TEST(Failures, NamesCanBeUsedAgain) {
   ThreadRanks world;
   ThreadRanks::each(3, [&](int rank) {

@@ -341,7 +341,11 @@ void Channel::breakWith(const Error& error, bool tell) {
   if (broken_) return;
   broken_ = error;
   brokenAt_ = transport_.clock().now();
-  failFrom(error, tell);
+  // A failure of a later call, that another rank reported, say: the calls before it that this rank
+  // has not made it never will, and the others must not wait for them.
+  const auto next = static_cast<std::int64_t>(nextSequence_);
+  const bool isLater = error.sequence() > next;
+  failFrom(isLater ? Error(error.code(), error.what(), rank(), next) : error, tell || isLater);
   // A call that waited to learn why a transfer was given up has learnt it.
   if (givenUp_) found(Error(error.code(), error.what(), rank(), givenUp_->sequence()));
   cancelled_ = false;
