@@ -37,8 +37,8 @@ constexpr std::uint64_t kRecentCycles = 10'000;
 // While the board (transport/mapped) is asked, the transport is asked each so many times.
 constexpr unsigned kBoardTurns = 8;
 constexpr Seconds kYield = 20e-6;
-// A virtual machine's system takes a core that is idle for one that is not there, and wakes whoever
-// sleeps on the core of the rank that wakes it, where the two then stay. So where each rank has a
+// A virtual machine's system may take a core that is idle for one that is not there: whoever sleeps
+// is woken on the core of the rank that wakes it, where the two then stay. So where each rank has a
 // core, a wait of the usual length does not sleep.
 constexpr Seconds kYieldApart = 300e-6;
 // With more ranks than cores all of them have to come by before a board has what one waits for.
