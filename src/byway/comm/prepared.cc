@@ -8,17 +8,16 @@
 namespace byway {
 namespace {
 
-bool isSame(const std::optional<Buffer>& one, const Region& region) {
-  const auto parts = region.parts();
-  if (!one || parts.size() > 1) return false;
-  const Buffer other = parts.empty() ? Buffer{} : parts[0];
-  return one->address == other.address && one->bytes == other.bytes && one->kind == other.kind;
-}
-
 std::optional<Buffer> onePart(const Region& region) {
   const auto parts = region.parts();
   if (parts.size() > 1) return std::nullopt;
   return parts.empty() ? Buffer{} : parts[0];
+}
+
+bool isSame(const std::optional<Buffer>& one, const Region& region) {
+  const std::optional<Buffer> other = onePart(region);
+  return one && other && one->address == other->address && one->bytes == other->bytes &&
+         one->kind == other->kind;
 }
 
 }  // namespace

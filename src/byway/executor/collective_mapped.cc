@@ -37,6 +37,12 @@ void gather(const std::vector<Buffer>& from, std::byte* to, bool streamed = fals
   if (streamed) endStream();
 }
 
+// Where a mapped receive of call `number` finds what its sender published.
+Publication& awaitedLine(Board& board, const Schedule& s, const LocalOp& recv,
+                         std::uint64_t number) {
+  return board.publication(s.transfers[recv.index].from.rank, number, recv.publication);
+}
+
 std::uint64_t inLines(std::uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
 // Of what a rank publishes for transfers [first, end), without what is larger than `most`.
@@ -269,9 +275,8 @@ void CollectiveOperation::awaitPublication(Round& round, std::uint32_t index) {
   constexpr unsigned kLooks = 16;
   Board& board = *channel_.board();
   if (board.ranks() > board.cores()) return;
-  const LocalOp& op = round.bound->local->ops[index];
-  const int from = request_.schedule->schedule().transfers[op.index].from.rank;
-  const Publication& line = board.publication(from, number(), op.publication);
+  const Publication& line =
+      awaitedLine(board, request_.schedule->schedule(), round.bound->local->ops[index], number());
   while (round.looks < kLooks && line.number.load(std::memory_order_acquire) != number()) {
     ++round.looks;
     pauseCore();
@@ -283,10 +288,10 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
   Located& at = round.located[index];
   if (at.line != nullptr) return false;  // in another rank's memory: fetch()
   const LocalOp& op = round.bound->local->ops[index];
-  const Transfer& t = request_.schedule->schedule().transfers[op.index];
+  const Schedule& s = request_.schedule->schedule();
   Board& board = *channel_.board();
-  const int from = t.from.rank;
-  Publication& line = board.publication(from, number(), op.publication);
+  const int from = s.transfers[op.index].from.rank;
+  Publication& line = awaitedLine(board, s, op, number());
   if (line.number.load(std::memory_order_acquire) != number()) {
     round.hasWaited = true;
     if (!channel_.transport().isLost(channel_.peer(from))) return false;
@@ -296,7 +301,7 @@ bool CollectiveOperation::look(Round& round, std::uint32_t index) {
       return false;
     }
   }
-  // Whoever only reads, and found this line at once, is behind: the next may be there already.
+  // Whoever only reads, and found this line at once, is behind: later ones may be there already.
   if (round.bound->local->publications == 0 && !round.hasWaited)
     prefetchForRead(&board.publication(from, number() + kLinesAhead, op.publication));
   const MatchKey key = keyOf(op.index, from);
@@ -476,8 +481,8 @@ bool CollectiveOperation::hasNews() const {
     const auto& transfers = request_.schedule->schedule().transfers;
     const auto hasCome = [&](std::uint32_t index) {
       if (round->located[index].line != nullptr) return true;
-      const int from = transfers[ops[index].index].from.rank;
-      const Publication& line = board->publication(from, number(), ops[index].publication);
+      const Publication& line =
+          awaitedLine(*board, request_.schedule->schedule(), ops[index], number());
       return line.number.load(std::memory_order_acquire) == number();
     };
     const auto isTaken = [&](std::uint32_t index) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How what is published on a board is written: past the caches, or into them (docs/host.md).
 //
-// Which is cheaper depends on where the ranks run. Between cores, memory that another has read is
-// expensive to get back line by line; between two threads of one core, which share its caches, it
-// costs little, and the way past them more, for the readers above all. Where ranks run may change
+// Which is cheaper depends on where the ranks run. Between cores that share no cache, memory that
+// another has read is expensive to get back line by line; between cores that share one it costs
+// little, and the way past the caches more, for the readers above all. Where ranks run may change
 // at any time, and the system may not know it (a virtual machine). So now and then the other way is
 // tried, for as many publications as it takes until all places were written that way, and the last
 // of them are compared with what the way in use costs.
